@@ -1,0 +1,1 @@
+"""A SQL agent for Spider, trained with GRPO through agentlightning and verl."""
