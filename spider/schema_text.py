@@ -16,10 +16,13 @@ SAMPLES = 3  # values a column
 # The SQLite keywords that fail or change meaning as a bare name, found by trying all 147 of its list as a table's and a
 # column's name in five queries.
 SQLITE_RESERVED = frozenset(
-    "ADD ALL ALTER AND AS AUTOINCREMENT BETWEEN CASE CAST CHECK COLLATE COMMIT CONSTRAINT CREATE CURRENT_DATE "
-    "CURRENT_TIME CURRENT_TIMESTAMP DEFAULT DEFERRABLE DELETE DISTINCT DROP ELSE ESCAPE EXCEPT EXISTS FOREIGN FROM "
-    "GROUP HAVING IN INDEX INSERT INTERSECT INTO IS ISNULL JOIN LIMIT NOT NOTHING NOTNULL NULL ON OR ORDER PRIMARY "
-    "RAISE REFERENCES RETURNING SELECT SET TABLE THEN TO TRANSACTION UNION UNIQUE UPDATE USING VALUES WHEN WHERE".split()
+    re.findall(
+        r"\w+",
+        """ADD ALL ALTER AND AS AUTOINCREMENT BETWEEN CASE CAST CHECK COLLATE COMMIT CONSTRAINT CREATE CURRENT_DATE
+        CURRENT_TIME CURRENT_TIMESTAMP DEFAULT DEFERRABLE DELETE DISTINCT DROP ELSE ESCAPE EXCEPT EXISTS FOREIGN FROM
+        GROUP HAVING IN INDEX INSERT INTERSECT INTO IS ISNULL JOIN LIMIT NOT NOTHING NOTNULL NULL ON OR ORDER PRIMARY
+        RAISE REFERENCES RETURNING SELECT SET TABLE THEN TO TRANSACTION UNION UNIQUE UPDATE USING VALUES WHEN WHERE""",
+    )
 )
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
@@ -87,9 +90,10 @@ def render(
 
 def _steps(tables: Sequence[Table], question: str) -> Iterator[tuple[list[Table], list[str]]]:
     """Ever smaller selections of the schema, each with the names it leaves out."""
-    for samples in range(SAMPLES, -1, -1):
-        shown = [_with_samples(table, samples) for table in tables]
-        yield shown, []
+    for samples in range(SAMPLES, 0, -1):
+        yield [_with_samples(table, samples) for table in tables], []
+    shown = [_with_samples(table, 0) for table in tables]
+    yield shown, []
     if any(table.is_view for table in shown) and not all(table.is_view for table in shown):
         views = [table.name for table in shown if table.is_view]
         shown = [table for table in shown if not table.is_view]

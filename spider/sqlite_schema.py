@@ -71,8 +71,8 @@ def _introspect(connection: sqlite3.Connection, path: Path | None) -> tuple[Tabl
     """All tables and views of an open database, with sample values from `path` when it is given."""
     connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
     found: list[tuple[str, str]] = connection.execute(
-        "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
-        "ORDER BY type, rowid"
+        "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') "
+        "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type, rowid"
     ).fetchall()
     # Nothing comes back from a SQLite older than 3.37: then a virtual table's own tables are shown too.
     shadows = {row[1] for row in connection.execute("PRAGMA table_list") if row[2] == "shadow"}

@@ -1,0 +1,157 @@
+"""One interface to the databases an agent may query: SQLite files and, by SQLAlchemy URL, others.
+
+    database = open_database("data/sample/database/library/library.sqlite")
+    database.schema("How many books are there?")
+    database.execute("SELECT count(*) FROM book").text
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, Protocol
+
+from spider.sandbox import Limits, QueryFailed, QueryRefused, QueryTimeout, run_query
+from spider.schema_text import render
+from spider.sqlite_schema import read_tables
+
+EXECUTION_LIMITS = Limits(max_rows=10_000, max_cell_bytes=10_000, max_total_bytes=8_000_000)
+CELL_CHARS = 80  # of one value in the text a model reads
+
+Kind = Literal["rows", "no_rows", "error", "refused", "timeout", "empty_query"]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What became of a query: `text` is what the model sees, `columns` and `rows` what came back, empty on failure."""
+
+    kind: Kind
+    text: str
+    columns: tuple[str, ...] = ()
+    rows: Sequence[tuple[object, ...]] = ()
+
+
+class Database(Protocol):
+    """A database that can be read."""
+
+    dialect: str
+
+    def schema(self, question: str = "", max_chars: int = 2048) -> str:
+        """The schema in at most `max_chars` characters; what has to do with `question` is kept longest.
+
+        Raises:
+            OSError: the database can't be read.
+        """
+        ...
+
+    def execute(self, sql: str, max_chars: int = 2048) -> Execution:
+        """Run one reading query. Whatever the query does, nothing is raised; the text has at most `max_chars`."""
+        ...
+
+
+class SQLiteDatabase:
+    """A SQLite file, read through the sandbox."""
+
+    dialect = "SQLite"
+
+    def __init__(self, path: Path, limits: Limits = EXECUTION_LIMITS) -> None:
+        """Nothing is opened here; a missing file fails at `schema`."""
+        self.path = path.absolute()
+        self.limits = limits
+
+    def schema(self, question: str = "", max_chars: int = 2048) -> str:
+        """See `Database.schema`."""
+        read_tables(self.path)  # raises for a file that can't be read, and notices one that changed
+        stat = self.path.stat() if self.path.exists() else None
+        return _render_cached(self.path, stat and (stat.st_mtime_ns, stat.st_size), question, max_chars)
+
+    def execute(self, sql: str, max_chars: int = 2048) -> Execution:
+        """See `Database.execute`."""
+        if not sql.strip():
+            return EMPTY_QUERY
+        try:
+            result = run_query(self.path, sql, self.limits)
+        except QueryFailed as error:
+            return failure(error, max_chars)
+        more = result.truncated and len(result.rows) >= self.limits.max_rows
+        return rows_execution(result.columns, result.rows, more, max_chars)
+
+
+@lru_cache(maxsize=4096)
+def _render_cached(path: Path, version: object, question: str, max_chars: int) -> str:
+    return render(read_tables(path), question, max_chars)
+
+
+EMPTY_QUERY = Execution("empty_query", "No query was given.")
+
+
+def open_database(db: str | Path) -> Database:
+    """The database at a path or an SQLAlchemy URL (``postgresql+psycopg://user@host/name``, ``sqlite:///file``).
+
+    Raises:
+        ValueError: the URL can't be used; the message says why.
+    """
+    if isinstance(db, Path) or "://" not in db:
+        return SQLiteDatabase(Path(db))
+    scheme, _, rest = db.partition("://")
+    if scheme.partition("+")[0] == "sqlite":
+        path = rest.removeprefix("/").partition("?")[0]
+        if not path or path == ":memory:":
+            raise ValueError(f"{db} is an empty database in memory: give the path of a file")
+        return SQLiteDatabase(Path(path))
+    from spider.sql_server import ServerDatabase
+
+    return ServerDatabase(db)
+
+
+def failure(error: QueryFailed, max_chars: int) -> Execution:
+    """The execution of a query that gave no result."""
+    if isinstance(error, QueryTimeout):
+        return Execution("timeout", f"Timed out after {error.seconds:g} s."[:max_chars])
+    if isinstance(error, QueryRefused):
+        return Execution("refused", f"Refused: {error}"[:max_chars])
+    return Execution("error", f"Error: {error}"[:max_chars])
+
+
+def rows_execution(
+    columns: Sequence[str], rows: Sequence[tuple[object, ...]], more: bool, max_chars: int
+) -> Execution:
+    """The execution of a query that gave `rows`; `more` says that they are only its first."""
+    names = tuple(columns)
+    if not rows:
+        return Execution("no_rows", f"No rows. Columns: {' | '.join(cell_text(name) for name in names)}"[:max_chars], names)
+    return Execution("rows", _table_text(names, rows, more, max_chars), names, rows)
+
+
+def cell_text(value: object) -> str:
+    """A value on one line, cut to `CELL_CHARS`; NULL and an empty text can be told apart."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes | bytearray | memoryview):
+        raw = bytes(value)
+        return f"x'{raw[:16].hex()}{'…' if len(raw) > 16 else ''}'"
+    text = " ".join(str(value)[: 4 * CELL_CHARS].split()) if value != "" else "''"
+    return text if len(text) <= CELL_CHARS else text[: CELL_CHARS - 1] + "…"
+
+
+def _table_text(columns: tuple[str, ...], rows: Sequence[tuple[object, ...]], more: bool, max_chars: int) -> str:
+    """Column names, as many rows as fit, and a last line with the row count that says whether rows were cut."""
+    header = " | ".join(cell_text(name) for name in columns)
+    total = f"more than {len(rows)}" if more else f"{len(rows)}"
+    room = max_chars - len(f"{header}\n\n(first {len(rows)} of {total} rows)")
+    lines: list[str] = []
+    for row in rows:
+        line = " | ".join(cell_text(value) for value in row)
+        room -= len(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    if len(lines) == len(rows) and not more:
+        count = "(1 row)" if len(rows) == 1 else f"({len(rows)} rows)"
+    else:
+        count = f"(first {len(lines)} of {total} rows)"
+    text = "\n".join([header, *lines, count])
+    return text if len(text) <= max_chars else count[:max_chars]
+
