@@ -1,0 +1,254 @@
+"""The SQL agent as a LangGraph graph.
+
+START -> write_query -> execute_query -> check_query -> END or rewrite_query -> execute_query
+
+agent = SQLAgent("data/sample/database/library/library.sqlite", endpoint="http://127.0.0.1:8000/v1")
+agent.graph().invoke({"question": "How many books are there?"})["answer"]
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, TypedDict
+
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command
+
+from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
+from spider.database import Database, Execution, cell_text, open_database
+from spider.prompts import (
+    NO_QUERY_FEEDBACK,
+    check_messages,
+    extract_query,
+    is_correct,
+    reply_text,
+    rewrite_messages,
+    write_messages,
+)
+
+logger = logging.getLogger(__name__)
+
+ANSWER_ROWS = 20  # rows that the answer spells out
+AGENT = "sql_agent"  # where a run's configuration holds its agent
+
+Messages = list[dict[str, str]]
+
+
+class State(MessagesState):
+    """One question's way through the graph. `messages` keeps every prompt and reply, `num_turns` counts queries."""
+
+    question: str
+    query: str
+    execution: str
+    answer: str
+    feedback: str
+    num_turns: int
+
+
+class Question(TypedDict):
+    """The graph's input."""
+
+    question: str
+
+
+class Update(TypedDict, total=False):
+    """The part of `State` that a node changes."""
+
+    query: str
+    execution: str
+    answer: str
+    feedback: str
+    num_turns: int
+    messages: list[dict[str, str] | AIMessage]
+
+
+class SQLAgent:
+    """Answers questions over one database, with at most `max_turns` queries (the first one is turn 1).
+
+    `db` is a path or an SQLAlchemy URL; `db_schema` takes the place of the schema read from it. `verl_replacement`
+    names the model and its sampling parameters, as a training run does: ``{"model": ..., "temperature": ...}``;
+    without it, and without `endpoint`, they come from the environment. The schema and a query's result take at most
+    `table_info_truncate` and `execution_truncate` characters of a prompt. With `check_last_turn` off, the checker isn't
+    asked about a query that could not be rewritten any more.
+
+    Raises:
+        ValueError: no endpoint is set, or the URL of the database can't be used.
+    """
+
+    def __init__(
+        self,
+        db: str | Path,
+        max_turns: int = 5,
+        debug: bool = False,
+        db_schema: str | None = None,
+        endpoint: str | None = None,
+        verl_replacement: Mapping[str, object] | None = None,
+        table_info_truncate: int = 2048,
+        execution_truncate: int = 2048,
+        check_last_turn: bool = True,
+    ) -> None:
+        """Open nothing yet but check what was given."""
+        self.database: Database = open_database(db)
+        self.max_turns = max_turns
+        self.debug = debug
+        self.db_schema = db_schema
+        self.table_info_truncate = table_info_truncate
+        self.execution_truncate = execution_truncate
+        self.check_last_turn = check_last_turn
+        sampling = dict(verl_replacement or {})
+        model = sampling.pop("model", None)
+        found = endpoint_from_environment(endpoint, str(model) if model else None)
+        api_key = sampling.pop("api_key", None) or found.api_key
+        self.endpoint = ChatEndpoint(found.base_url, found.model, sampling, str(api_key))
+
+    def graph(self) -> CompiledStateGraph[State, None, Question, State]:
+        """The compiled graph; its input is ``{"question": ...}``."""
+        return _compiled_graph().with_config(configurable={AGENT: self})
+
+    def write(self, state: State) -> Update:
+        """Turn 1: ask for a query."""
+        prompt, reply = self._ask(
+            lambda share: write_messages(state["question"], self._schema(state, share), self.database.dialect)
+        )
+        return {"query": extract_query(reply.text), "num_turns": 1, "messages": [*prompt, reply]}
+
+    def execute(self, state: State) -> Update:
+        """Run the query."""
+        execution = self.database.execute(state["query"], self.execution_truncate)
+        self._log("execution", execution.text)
+        return {"execution": execution.text, "answer": describe(execution)}
+
+    def check(self, state: State) -> tuple[Update, bool]:
+        """Ask whether the query answers the question; the second value is whether the work is done."""
+        last = state["num_turns"] >= self.max_turns
+        if not state["query"]:
+            return {"feedback": NO_QUERY_FEEDBACK}, last
+        if last and not self.check_last_turn:
+            return {"feedback": ""}, True
+        prompt, reply = self._ask(
+            lambda share: check_messages(
+                state["question"],
+                self._schema(state, share),
+                state["query"],
+                cut_lines(state["execution"], int(self.execution_truncate * share)),
+                self.database.dialect,
+            )
+        )
+        return {"feedback": reply.text, "messages": [*prompt, reply]}, last or is_correct(reply.text)
+
+    def rewrite(self, state: State) -> tuple[Update, bool]:
+        """Ask for a better query; the second value is whether it is the same one again."""
+        prompt, reply = self._ask(
+            lambda share: rewrite_messages(
+                state["question"],
+                self._schema(state, share),
+                state["query"],
+                cut_lines(state["execution"], int(self.execution_truncate * share)),
+                cut_lines(state["feedback"], int(self.execution_truncate * share)),
+                self.database.dialect,
+            )
+        )
+        query = extract_query(reply.text)
+        repeated = query.split() == state["query"].split()
+        return {"query": query, "num_turns": state["num_turns"] + 1, "messages": [*prompt, reply]}, repeated
+
+    def _schema(self, state: State, share: float) -> str:
+        """The schema text, in a `share` of its usual room."""
+        room = int(self.table_info_truncate * share)
+        if self.db_schema is not None:
+            return cut_lines(self.db_schema, room)
+        return self.database.schema(state["question"], room)
+
+    def _ask(self, prompt: Callable[[float], Messages]) -> tuple[Messages, AIMessage]:
+        """The prompt that was sent and the reply. One that is too long is sent once more, with half the room.
+
+        Raises:
+            EndpointError: no reply.
+        """
+        messages = prompt(1.0)
+        try:
+            completion = self.endpoint.complete(messages)
+        except EndpointError as error:
+            if error.reason != "prompt_too_long":
+                raise
+            logger.info("the prompt is too long (%s): trying again with half the schema and result", error)
+            messages = prompt(0.5)
+            completion = self.endpoint.complete(messages)
+        content = completion.choices[0].message.content or "" if completion.choices else ""
+        for message in messages:
+            self._log(message["role"], message["content"])
+        self._log("reply", content)
+        return messages, AIMessage(content=reply_text(content), id=completion.id)
+
+    def _log(self, what: str, text: str) -> None:
+        if self.debug:
+            logger.info("%s:\n%s", what, text)
+
+
+def describe(execution: Execution) -> str:
+    """A query's result in words: the columns and the rows, or why there are none."""
+    if execution.kind not in ("rows", "no_rows"):
+        return f"No answer. {execution.text}"
+    columns = ", ".join(cell_text(name) for name in execution.columns)
+    if not execution.rows:
+        return f"Nothing was found (columns: {columns})."
+    rows = [", ".join(cell_text(value) for value in row) for row in execution.rows[:ANSWER_ROWS]]
+    if len(execution.rows) == 1 and len(execution.columns) == 1:
+        return f"{columns} is {rows[0]}."
+    more = f"; and {len(execution.rows) - len(rows)} more" if len(execution.rows) > len(rows) else ""
+    count = "1 row" if len(execution.rows) == 1 else f"{len(execution.rows)} rows"
+    return f"{count} of {columns}: {'; '.join(rows)}{more}."
+
+
+def cut_lines(text: str, max_chars: int) -> str:
+    """`text` in at most `max_chars` characters: whole lines where one fits, with a last line that says it was cut."""
+    if len(text) <= max_chars:
+        return text
+    mark = "(cut)"
+    kept = text[: max(max_chars - len(mark) - 1, 0)]
+    lines = kept.rpartition("\n")[0] or kept
+    return f"{lines}\n{mark}"
+
+
+def _agent(config: RunnableConfig) -> SQLAgent:
+    return config.get("configurable", {})[AGENT]
+
+
+def _write_query(state: State, config: RunnableConfig) -> Update:
+    return _agent(config).write(state)
+
+
+def _execute_query(state: State, config: RunnableConfig) -> Update:
+    return _agent(config).execute(state)
+
+
+def _check_query(state: State, config: RunnableConfig) -> Command[Literal["rewrite_query", "__end__"]]:
+    update, done = _agent(config).check(state)
+    following: Literal["rewrite_query", "__end__"] = "__end__" if done else "rewrite_query"
+    return Command(update=dict(update), goto=following)
+
+
+def _rewrite_query(state: State, config: RunnableConfig) -> Command[Literal["execute_query", "__end__"]]:
+    update, repeated = _agent(config).rewrite(state)
+    following: Literal["execute_query", "__end__"] = "__end__" if repeated else "execute_query"
+    return Command(update=dict(update), goto=following)
+
+
+@lru_cache(maxsize=1)
+def _compiled_graph() -> CompiledStateGraph[State, None, Question, State]:
+    """Compiled once a process: it takes longer than a rollout's own work."""
+    builder = StateGraph(State, input_schema=Question)
+    builder.add_node("write_query", _write_query)
+    builder.add_node("execute_query", _execute_query)
+    builder.add_node("check_query", _check_query)
+    builder.add_node("rewrite_query", _rewrite_query)
+    builder.add_edge(START, "write_query")
+    builder.add_edge("write_query", "execute_query")
+    builder.add_edge("execute_query", "check_query")
+    return builder.compile()

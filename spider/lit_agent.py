@@ -1,0 +1,87 @@
+"""The SQL agent as agentlightning runs it: a rollout per question, rewarded when its result matches the gold's."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+import agentlightning as agl
+from langchain_core.callbacks import BaseCallbackHandler
+
+from spider.agent_graph import SQLAgent
+from spider.data import data_dir
+from spider.reward import evaluate_query
+
+logger = logging.getLogger(__name__)
+
+
+class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
+    """Answers Spider's questions with `SQLAgent`; a task has `question`, `db_id` and `query`, the gold SQL.
+
+    `trained_agents` matches the names of the nodes whose calls are trained. Validation is greedy unless
+    `val_temperature` says otherwise. The other arguments are those of `SQLAgent`.
+    """
+
+    def __init__(
+        self,
+        trained_agents: str = "write",
+        val_temperature: float | None = None,
+        max_turns: int = 3,
+        table_info_truncate: int = 2048,
+        execution_truncate: int = 2048,
+        check_last_turn: bool = True,
+    ) -> None:
+        """Nothing is opened or read here, so the agent can be sent to other processes."""
+        super().__init__()
+        self.trained_agents = trained_agents  # the parent's argument warns that the adapter's `agent_match` decides
+        # agentlightning's command line passes what it takes from `float | None` as text.
+        self.val_temperature = None if val_temperature is None else float(val_temperature)
+        self.max_turns = max_turns
+        self.table_info_truncate = table_info_truncate
+        self.execution_truncate = execution_truncate
+        self.check_last_turn = check_last_turn
+
+    def rollout(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> float:
+        """Run the agent on a task; the reward is 1 for a query whose result matches the gold query's, else 0.
+
+        Raises:
+            EndpointError: the model's server gave no reply; the runner marks the rollout as failed.
+            FileNotFoundError: the database isn't there.
+        """
+        llm = resources["main_llm"]
+        if not isinstance(llm, agl.LLM):
+            raise TypeError(f"the resource main_llm is a {type(llm).__name__}, not an LLM")
+        path = database_path(task["db_id"], rollout.mode)
+        graph = self._agent(llm, path, rollout).graph()
+        state = graph.invoke({"question": task["question"]}, {"callbacks": self._handlers()})
+        return evaluate_query(state["query"], task["query"], str(path))
+
+    def _agent(self, llm: agl.LLM, path: Path, rollout: agl.Rollout) -> SQLAgent:
+        attempt = rollout.attempt.attempt_id if isinstance(rollout, agl.AttemptedRollout) else None
+        settings: dict[str, object] = {**llm.sampling_parameters, "model": llm.model, "api_key": llm.api_key}
+        if rollout.mode != "train":
+            settings["temperature"] = self.val_temperature or 0.0
+        return SQLAgent(
+            path,
+            max_turns=self.max_turns,
+            endpoint=llm.get_base_url(rollout.rollout_id if attempt else None, attempt),
+            verl_replacement=settings,
+            table_info_truncate=self.table_info_truncate,
+            execution_truncate=self.execution_truncate,
+            check_last_turn=self.check_last_turn,
+        )
+
+    def _handlers(self) -> list[BaseCallbackHandler]:
+        """The tracer's handler, by which the names of the nodes reach the traces; none outside a run."""
+        try:
+            handler = self.get_tracer().get_langchain_handler()
+        except ValueError:  # neither a runner nor a trainer is set
+            return []
+        return [handler] if handler else []
+
+
+def database_path(db_id: str, mode: str | None) -> Path:
+    """Where a database lies: training's under `database/`, validation's under `test_database/` of the data folder."""
+    folder = "database" if mode == "train" else "test_database"
+    return data_dir() / folder / db_id / f"{db_id}.sqlite"
