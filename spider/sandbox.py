@@ -25,7 +25,7 @@ from pathlib import Path
 from spider import sandbox_worker
 
 SQLValue = None | int | float | str | bytes
-Request = tuple[str, sandbox_worker.Version, str, float, int, int, int]
+Request = tuple[str, sandbox_worker.Version, str, bool, float, int, int, int]
 Reply = sandbox_worker.Reply
 
 KILL_SECONDS = 1.0  # after the limit, when neither the interrupt nor the worker's alarm has ended the query
@@ -187,11 +187,12 @@ class _Pool:
 _pool = _Pool()
 
 
-def run_query(db: str | Path, sql: str, limits: Limits = Limits()) -> Rows:
+def run_query(db: str | Path, sql: str, limits: Limits = Limits(), *, exact_text: bool = False) -> Rows:
     """Run one reading statement (SELECT, WITH, VALUES, EXPLAIN) over the SQLite file ``db``, opened read-only.
 
     The file is opened as immutable: what lies only in a write-ahead log isn't seen. A file replaced or written
-    between two calls is opened again. Text that isn't UTF-8 comes with U+FFFD in the place of each bad byte.
+    between two calls is opened again. Text that isn't UTF-8 comes with U+FFFD in the place of each bad byte or, with
+    ``exact_text``, with lone surrogates, so that different bytes stay different.
 
     Raises:
         QueryFailed: SQLite's error, also for a file that is missing or no database.
@@ -205,7 +206,7 @@ def run_query(db: str | Path, sql: str, limits: Limits = Limits()) -> Rows:
         raise QueryFailed(f"unable to open database file {db}: {error.strerror}") from None
     version = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
     uri = f"{Path(db).absolute().as_uri()}?mode=ro&immutable=1"
-    caps = (float(limits.seconds), limits.max_rows, limits.max_cell_bytes, limits.max_total_bytes)
+    caps = (exact_text, float(limits.seconds), limits.max_rows, limits.max_cell_bytes, limits.max_total_bytes)
     try:
         sql.encode()
     except UnicodeEncodeError as error:

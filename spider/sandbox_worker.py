@@ -3,9 +3,9 @@
     python -I -S sandbox_worker.py MEMORY_MB < requests > replies
 
 Both pipes carry frames: 8 bytes of little-endian length, then that many bytes of ``marshal``. A request is
-``(uri, version, sql, seconds, max_rows, max_cell_bytes, max_total_bytes)``; a reply is ``("rows", columns, truncated,
-chunks)``, where each chunk is a marshalled list of rows, or ``(kind, message)`` with kind "failed", "refused",
-"timeout" or "memory".
+``(uri, version, sql, exact_text, seconds, max_rows, max_cell_bytes, max_total_bytes)``; a reply is ``("rows", columns,
+truncated, chunks)``, where each chunk is a marshalled list of rows, or ``(kind, message)`` with kind "failed",
+"refused", "timeout" or "memory".
 
 What holds whatever the SQL does: the file is opened read-only and immutable; an authorizer admits only what reading
 needs; SQLite's heap and the process's address space are capped and it can't write to a file; a query is interrupted
@@ -29,7 +29,7 @@ from typing import BinaryIO
 MARSHAL_VERSION = 2  # later versions track shared references, which costs time and saves nothing here
 GRACE_SECONDS = 0.75  # between the interrupt and the alarm that ends the process
 OPEN_DATABASES = 48
-MAX_SQL_BYTES = 200_000
+MAX_SQL_CHARACTERS = 1_000_000
 INSTRUCTIONS_PER_CHECK = 5_000
 CHUNK_ROWS, CHUNK_BYTES = 2_000, 1_000_000
 
@@ -64,10 +64,14 @@ Version = tuple[int, int, int]  # modification time (ns), size (bytes), inode
 # SQLite's own lexical rules: an unclosed quote or comment runs to the end of the text.
 TOKEN = re.compile(
     r"""(?P<blank>[ \t\n\f\r]+|--[^\n]*|/\*.*?(?:\*/|\Z))
+      | (?P<blob>[xX]'[^']*(?:'|\Z))
+      | (?P<word>[A-Za-z_\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*)
       | (?P<semicolon>;)
-      | (?P<other>'(?:[^']++|'')*+(?:'|\Z) | "(?:[^"]++|"")*+(?:"|\Z) | `(?:[^`]++|``)*+(?:`|\Z)
-          | \[[^\]]*(?:\]|\Z) | \w+ | .)""",
-    re.VERBOSE | re.DOTALL,
+      | (?P<string>'(?:[^']++|'')*+(?:'|\Z))
+      | (?P<name>"(?:[^"]++|"")*+(?:"|\Z) | `(?:[^`]++|``)*+(?:`|\Z) | \[[^\]]*(?:\]|\Z))
+      | (?P<number>0[xX][0-9A-Fa-f]+ | (?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)
+      | (?P<other>.)""",
+    re.VERBOSE | re.DOTALL | re.ASCII,
 )
 
 
@@ -75,23 +79,26 @@ class RefusedError(Exception):
     """The text is not exactly one reading statement."""
 
 
-def single_statement(sql: str) -> tuple[str, str]:
-    """The one statement in ``sql`` without comments around it, and its first token in upper case ("" when empty).
-
-    Raises:
-        RefusedError: a second statement follows the first.
-    """
-    first, start, end, closed = "", 0, 0, False
+def first_word(sql: str) -> str:
+    """The first token that is neither blank, comment nor semicolon, in upper case ("" when there is none)."""
     for token in TOKEN.finditer(sql):
+        if token.lastgroup not in ("blank", "semicolon"):
+            return token.group().upper()
+    return ""
+
+
+def split_statement(sql: str) -> tuple[str, str]:
+    """The first statement, without its semicolon, and what follows it ("" when only blanks and comments do)."""
+    begun = False
+    end = len(sql)
+    for token in TOKEN.finditer(sql) if ";" in sql else ():
         if token.lastgroup == "semicolon":
-            closed = bool(first)
-        elif token.lastgroup == "other":
-            if closed:
-                raise RefusedError("only one statement may be run at a time")
-            if not first:
-                first, start = token.group().upper(), token.start()
-            end = token.end()
-    return sql[start:end], first
+            end = min(end, token.start()) if begun else end
+        elif token.lastgroup != "blank":
+            if end < len(sql):
+                return sql[:end], sql[token.start() :]
+            begun = True
+    return sql[:end], ""
 
 
 def reading_statement(sql: str) -> str:
@@ -101,9 +108,12 @@ def reading_statement(sql: str) -> str:
         RefusedError: it is empty, more than one, or of another kind.
         sqlite3.OperationalError: no SQL statement begins like this.
     """
-    if len(sql) > MAX_SQL_BYTES:
-        raise RefusedError(f"the query is longer than {MAX_SQL_BYTES} characters")
-    statement, first = single_statement(sql)
+    if len(sql) > MAX_SQL_CHARACTERS:
+        raise RefusedError(f"the query is longer than {MAX_SQL_CHARACTERS} characters")
+    statement, rest = split_statement(sql)
+    if rest:
+        raise RefusedError("only one statement may be run at a time")
+    first = first_word(statement)
     if first in READS:
         return statement
     if not first:
@@ -137,7 +147,7 @@ class Session:
         for pragma in (f"hard_heap_limit={self.heap_bytes}", "temp_store=MEMORY", "mmap_size=0", "query_only=1"):
             connection.execute(f"PRAGMA {pragma}").fetchall()
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self.heap_bytes // 4)
-        connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, 4 * MAX_SQL_BYTES)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, 4 * MAX_SQL_CHARACTERS)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         connection.setlimit(sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0)
         connection.set_authorizer(self.authorize)
@@ -149,12 +159,12 @@ class Session:
         """SQLite's authorizer: everything that isn't known to read is refused."""
         if action in READ_ACTIONS:
             return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_FUNCTION:
-            if (second or "").lower() not in REFUSED_FUNCTIONS:
-                return sqlite3.SQLITE_OK
-            self.refusal = f"the function {second} is not allowed"
-        elif action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in READ_PRAGMAS:
+        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() not in REFUSED_FUNCTIONS:
             return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in READ_PRAGMAS:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_FUNCTION:
+            self.refusal = f"the function {second} is not allowed"
         else:
             self.refusal = f"{ACTION_NAMES.get(action, 'this')} is not allowed: the database is read-only"
         return sqlite3.SQLITE_DENY
@@ -163,9 +173,7 @@ class Session:
         """SQLite's progress handler: a true answer interrupts the query."""
         return time.monotonic() > self.deadline
 
-    def answer(
-        self, uri: str, version: Version, sql: str, seconds: float, max_rows: int, max_cell: int, max_total: int
-    ) -> Reply:
+    def answer(self, uri: str, version: Version, sql: str, exact_text: bool, seconds: float, *caps: int) -> Reply:
         """Run one request and give the reply to send."""
         self.deadline, self.refusal = time.monotonic() + seconds, ""
         try:
@@ -173,12 +181,12 @@ class Session:
             connection = self.connect(uri, version)
             connection.text_factory = str
             try:
-                return self.fetch(connection, statement, max_rows, max_cell, max_total)
-            except (sqlite3.OperationalError, UnicodeDecodeError) as error:
+                return self.fetch(connection, statement, *caps)
+            except sqlite3.OperationalError as error:
                 if "decode to UTF-8" not in str(error):
                     raise
-            connection.text_factory = replace_undecodable
-            return self.fetch(connection, statement, max_rows, max_cell, max_total)
+            connection.text_factory = escape_undecodable if exact_text else replace_undecodable
+            return self.fetch(connection, statement, *caps)
         except RefusedError as error:
             return "refused", str(error)
         except MemoryError:
@@ -223,17 +231,26 @@ def replace_undecodable(text: bytes) -> str:
     return text.decode("utf-8", "replace")
 
 
+def escape_undecodable(text: bytes) -> str:
+    """Text that is not UTF-8, decoded so that different bytes stay different."""
+    return text.decode("utf-8", "surrogateescape")
+
+
 def cut_cell(cell: Cell, max_bytes: int) -> Cell:
     """The cell, cut when its text (measured in UTF-8) or blob is longer than ``max_bytes``."""
     if isinstance(cell, bytes):
         return cell[:max_bytes]
-    if isinstance(cell, str) and len(cell) * 4 > max_bytes and len(encoded := cell.encode()) > max_bytes:
+    if (
+        isinstance(cell, str)
+        and len(cell) * 4 > max_bytes
+        and len(encoded := cell.encode("utf-8", "surrogatepass")) > max_bytes
+    ):
         return encoded[:max_bytes].decode("utf-8", "ignore")
     return cell
 
 
 def rows_within(rows: list[tuple[Cell, ...]], budget: int) -> int:
-    """How many of the first ``rows`` fit in ``budget`` bytes."""
+    """How many of the first rows fit in ``budget`` bytes."""
     for count, row in enumerate(rows):
         budget -= len(marshal.dumps(row, MARSHAL_VERSION))
         if budget < 0:
@@ -259,7 +276,7 @@ def serve(requests: BinaryIO, replies: BinaryIO, memory_mb: int) -> None:
     while len(header := requests.read(8)) == 8:
         request = marshal.loads(requests.read(int.from_bytes(header, "little")))
         # The default action of the alarm ends the process, even inside a single call of SQLite.
-        signal.setitimer(signal.ITIMER_REAL, request[3] + GRACE_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, request[4] + GRACE_SECONDS)
         reply = session.answer(*request)
         signal.setitimer(signal.ITIMER_REAL, 0)
         frame = marshal.dumps(reply, MARSHAL_VERSION)

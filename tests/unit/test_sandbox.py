@@ -49,6 +49,12 @@ def test_text_that_is_not_utf8_is_replaced(shop: Path) -> None:
     assert run_query(shop, "SELECT name FROM item WHERE id = 3").rows == [("\ufffd\ufffd",)]
 
 
+def test_exact_text_keeps_different_bytes_different(shop: Path) -> None:
+    sql = "SELECT CAST(x'e8' AS TEXT) = CAST(x'e9' AS TEXT), CAST(x'e8' AS TEXT), CAST(x'e9' AS TEXT)"
+    ((_, first, second),) = run_query(shop, sql, exact_text=True).rows
+    assert first != second
+
+
 @pytest.mark.parametrize(
     "sql",
     [
@@ -56,6 +62,7 @@ def test_text_that_is_not_utf8_is_replaced(shop: Path) -> None:
         "VALUES (1)",
         "-- first\nSELECT 1; -- last",
         "/* c */ SELECT 1;; ",
+        ";SELECT 1",
         "SELECT 1 /* not closed",
     ],
 )

@@ -1,0 +1,1 @@
+"""Execution match on Spider: whether a predicted query gives the rows of the gold query."""
