@@ -4,10 +4,10 @@
     python scripts/make_sample_data.py --check    write nothing; exit code 1 if data/sample is not what would be written
 
 The content lies in scripts/sample_data/{train,test}/<db_id>/ as two texts. `database.sql` makes the tables and their
-rows. `questions.sql` holds blocks parted by blank lines: comment lines, each one phrasing of the question, then the gold
-query. A comment `@absence` marks a question whose right answer is no rows; `@name = a | b` repeats the block for each
-value of {name}. The build stops at a gold query that fails, that answers nothing unasked, or whose answer depends on the
-order in which SQLite happens to visit the rows.
+rows. `questions.sql` holds blocks parted by blank lines: comment lines, each one phrasing of the question, then the
+gold query. A comment `@absence` marks a question whose right answer is no rows; `@name = a | b` repeats the block for
+each value of {name}. The build stops at a gold query that fails, that answers nothing unasked, or whose answer depends
+on the order in which SQLite happens to visit the rows.
 """
 
 from __future__ import annotations
@@ -70,6 +70,11 @@ def parse_questions(text: str, db_id: str) -> Iterator[Question]:
                 yield Question(phrasing.format(**fill), db_id, query.format(**fill), "@absence" in comments)
 
 
+def sources(split: str) -> list[Path]:
+    """Folders of a split's databases ("train" or "test"), in alphabetic order."""
+    return sorted(path for path in (SOURCES / split).iterdir() if path.is_dir())
+
+
 def load_questions(split: str) -> list[Question]:
     """All questions of a split ("train" or "test"), databases in alphabetic order.
 
@@ -77,7 +82,7 @@ def load_questions(split: str) -> list[Question]:
         SampleError: a malformed block, or the same question twice about one database.
     """
     questions: list[Question] = []
-    for source in sorted((SOURCES / split).iterdir()):
+    for source in sources(split):
         questions += parse_questions((source / "questions.sql").read_text(encoding="utf-8"), source.name)
     seen: set[tuple[str, str]] = set()
     for question in questions:
@@ -96,7 +101,9 @@ def write_database(script: str, path: Path) -> None:
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         try:
-            connection.executescript(f"PRAGMA page_size = 4096; BEGIN; {script}\nCOMMIT; VACUUM;")
+            connection.executescript(
+                f"PRAGMA page_size = 4096; PRAGMA synchronous = OFF; BEGIN; {script}\nCOMMIT; VACUUM;"
+            )
         except sqlite3.Error as error:
             raise SampleError(f"{path.stem}: database.sql fails: {error}") from error
         if dangling := connection.execute("PRAGMA foreign_key_check").fetchall():
@@ -109,28 +116,27 @@ def write_database(script: str, path: Path) -> None:
         file.write(VERSION_NUMBER.to_bytes(4, "big"))
 
 
-def check_gold(question: Question, path: Path) -> None:
+def check_gold(question: Question, connection: sqlite3.Connection) -> None:
     """Run a gold query and judge its answer.
 
     Raises:
         SampleError: it fails, answers nothing unasked (or something to a question about absence), or its rows depend
             on the order of the visit.
     """
-    answers = []
+    answers: list[list[str]] = []
     cut = re.fullmatch(r"SELECT .*? FROM (.*) ORDER BY (.*) LIMIT (\d+)", question.query)
-    with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as connection:
-        for reverse in ("OFF", "ON"):
-            connection.execute(f"PRAGMA reverse_unordered_selects = {reverse}")
-            try:
-                answers.append(sorted(map(repr, connection.execute(question.query))))
-            except sqlite3.Error as error:
-                raise SampleError(f"{question.db_id}: {error}: {question.query}") from error
-        if cut:
-            rows, order, limit = cut.groups()
-            keys = f"SELECT {order.replace(' DESC', '')} FROM {rows} ORDER BY {order}"
-            tied = connection.execute(f"{keys} LIMIT 2 OFFSET {int(limit) - 1}").fetchall()
-            if len(tied) == 2 and tied[0] == tied[1]:
-                raise SampleError(f"{question.db_id}: a tie at the LIMIT: {question.query}")
+    for reverse in ("OFF", "ON"):
+        connection.execute(f"PRAGMA reverse_unordered_selects = {reverse}")
+        try:
+            answers.append(sorted(map(repr, connection.execute(question.query))))
+        except sqlite3.Error as error:
+            raise SampleError(f"{question.db_id}: {error}: {question.query}") from error
+    if cut:
+        rows, order, limit = cut.groups()
+        keys = f"SELECT {order.replace(' DESC', '')} FROM {rows} ORDER BY {order}"
+        tied = connection.execute(f"{keys} LIMIT 2 OFFSET {int(limit) - 1}").fetchall()
+        if len(tied) == 2 and tied[0] == tied[1]:
+            raise SampleError(f"{question.db_id}: a tie at the LIMIT: {question.query}")
     if answers[0] != answers[1]:
         raise SampleError(f"{question.db_id}: the answer depends on the order of the visit: {question.query}")
     empty = answers[0] in ([], ["(0,)"], ["(None,)"])
@@ -161,12 +167,13 @@ def build(output: Path) -> None:
     """
     for split, folder in FOLDERS.items():
         questions = load_questions(split)
-        for source in sorted((SOURCES / split).iterdir()):
+        for source in sources(split):
             path = output / folder / source.name / f"{source.name}.sqlite"
             write_database((source / "database.sql").read_text(encoding="utf-8"), path)
             own = [question for question in questions if question.db_id == source.name]
-            for question in own:
-                check_gold(question, path)
+            with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as connection:
+                for question in own:
+                    check_gold(question, connection)
             log.info("%-6s%-22s%4d questions", split, source.name, len(own))
         # Shuffled, so that the first rows of a file, all that a short run looks at, already span the databases.
         random.Random(0).shuffle(questions)

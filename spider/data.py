@@ -46,7 +46,7 @@ def load_tasks(path: Path, limit: int | None = None) -> list[dict[str, str]]:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is not parquet, lacks one of the columns, has an empty value in one, or `limit` is negative.
+        ValueError: the file is not parquet, lacks a column, has an empty value in one, or `limit` is negative.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

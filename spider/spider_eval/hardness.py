@@ -22,6 +22,7 @@ from typing import Literal, get_args
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 Hardness = Literal["easy", "medium", "hard", "extra"]
 LEVELS: tuple[Hardness, ...] = get_args(Hardness)
@@ -70,7 +71,7 @@ def _first_select(query: str) -> tuple[exp.Select, int]:
     """The outermost SELECT (the leftmost one of a set operation) and the number of set operations."""
     try:
         tree: exp.Expr | None = sqlglot.parse_one(query, read="sqlite")
-    except sqlglot.errors.SqlglotError as error:
+    except SqlglotError as error:
         raise ValueError(f"not a query that sqlglot can parse: {query!r}") from error
     set_operations = 0
     while isinstance(tree, exp.SetOperation | exp.Subquery):

@@ -81,3 +81,7 @@ SELECT Product_Name FROM Product WHERE Product_Name LIKE '%loaf%'
 -- In which cities was Sachertorte sold? Show the distinct cities.
 -- What are the different cities of branches that sold Sachertorte?
 SELECT DISTINCT T1.City FROM Branch AS T1 JOIN Sale AS T2 ON T1.Branch_Id = T2.Branch_Id JOIN Product AS T3 ON T2.Product_Id = T3.Product_Id WHERE T3.Product_Name = 'Sachertorte'
+
+-- Which branch sold the most pieces in total? Show the branch name.
+-- What is the name of the branch with the highest sum of sold pieces?
+SELECT T1.Branch_Name FROM Branch AS T1 JOIN Sale AS T2 ON T1.Branch_Id = T2.Branch_Id GROUP BY T1.Branch_Id ORDER BY sum(T2.Pieces) DESC LIMIT 1

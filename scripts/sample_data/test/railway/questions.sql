@@ -14,9 +14,9 @@ SELECT station_name FROM station WHERE region = 'West'
 -- Count the trains with over 300 seats.
 SELECT count(*) FROM train WHERE seats > 300
 
--- List the names of the stations in alphabetical order.
--- Show the station names sorted from A to Z.
-SELECT station_name FROM station ORDER BY station_name
+-- List the names of the stations from the lowest to the highest altitude.
+-- Show the station names ordered by altitude.
+SELECT station_name FROM station ORDER BY altitude
 
 -- What are the different regions of the stations?
 -- List the distinct regions.

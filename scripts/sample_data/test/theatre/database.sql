@@ -31,11 +31,11 @@ INSERT INTO play VALUES
 (5, 'Three Doors', 'Gaston Béranger', 'comedy', 3, '1912-11-08'), (6, 'The Empty Chair', NULL, 'drama', 1, '2020-02-14'),
 (7, 'Fools and Kings', 'Gaston Béranger', 'comedy', 2, '1921-09-17');
 INSERT INTO actor VALUES
-(1, 'Judith Hale', 'British', 52), (2, 'Émile Garnier', 'French', 37), (3, 'Petra Groß', 'German', 44), (4, 'Samir Nasser', 'British', 29),
-(5, 'Lola Ibarra', 'Spanish', 33), (6, 'Tom Whitfield', 'British', 61), (7, 'Noémie Caron', 'French', 24), (8, 'Jan Kowalski', 'Polish', NULL);
+(1, 'Judith Hale', 'Scottish', 52), (2, 'Émile Garnier', 'French', 37), (3, 'Petra Groß', 'German', 44), (4, 'Samir Nasser', 'Scottish', 29),
+(5, 'Lola Ibarra', 'Spanish', 33), (6, 'Tom Whitfield', 'Scottish', 61), (7, 'Noémie Caron', 'French', 24), (8, 'Jan Kowalski', 'Polish', NULL);
 INSERT INTO casting VALUES
 (1, 1, 'Lady Ash'), (1, 4, 'Edwin'), (1, 6, 'The Judge'), (2, 4, 'Murat'), (2, 3, 'Aunt Leyla'), (3, 1, 'The Widow'), (3, 6, 'Captain Rook'),
-(4, 5, 'Carmen'), (4, 2, 'The Doctor'), (5, 2, 'First Door'), (5, 7, 'Second Door'), (5, 3, 'Third Door'), (6, 7, NULL), (5, 1, 'The Maid');
+(4, 5, 'Carmen'), (4, 2, 'The Doctor'), (5, 2, 'First Door'), (5, 7, 'Second Door'), (5, 3, 'Third Door'), (6, 7, NULL), (4, 3, 'The Nurse');
 INSERT INTO performance
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 38)
 SELECT i, 1 + (i * 5 + i / 6) % 6, date('2024-09-20', '+' || (i * 4) || ' days'), 60 + i * 23 % 141, 18.5 + i * 3 % 5 * 4 FROM n;

@@ -26,9 +26,9 @@ SELECT title FROM play ORDER BY premiere
 -- Count the distinct nationalities of actors.
 SELECT count(DISTINCT nationality) FROM actor
 
--- What is the average age of the British actors?
--- How old are actors of British nationality on average?
-SELECT avg(age) FROM actor WHERE nationality = 'British'
+-- What is the average age of the Scottish actors?
+-- How old are actors of Scottish nationality on average?
+SELECT avg(age) FROM actor WHERE nationality = 'Scottish'
 
 -- What are the largest and the smallest number of tickets of a performance?
 -- Find the maximum and minimum tickets over all performances.
@@ -81,3 +81,7 @@ SELECT T2.title , avg(T1.tickets) FROM performance AS T1 JOIN play AS T2 ON T1.p
 -- Which known playwrights wrote a drama but no tragedy?
 -- Find the known playwrights of the genre drama, leaving out those who wrote in the genre tragedy.
 SELECT playwright FROM play WHERE genre = 'drama' AND playwright IS NOT NULL EXCEPT SELECT playwright FROM play WHERE genre = 'tragedy'
+
+-- Which actor has the most castings? Show the name and nationality.
+-- What are the name and nationality of the actor with the largest number of castings?
+SELECT T1.name , T1.nationality FROM actor AS T1 JOIN casting AS T2 ON T1.id = T2.actor_id GROUP BY T1.id ORDER BY count(*) DESC LIMIT 1

@@ -38,7 +38,7 @@ INSERT INTO animal VALUES
 (1, 'Simba', 1, 1, 'M', 182.5, 2014), (2, 'Asha', 1, 1, 'F', 131.0, 2016), (3, 'Stretch', 2, 2, 'M', 1120.0, 2010),
 (4, 'Dotty', 2, 2, 'F', 830.0, 2013), (5, 'Maple', 3, 3, 'F', 5.2, 2019), (6, 'Rusty', 3, 3, 'M', 5.9, 2020),
 (7, 'Bruno', 4, 4, 'M', 310.0, 2008), (8, 'Olga', 4, 4, 'F', 205.5, 2011), (9, 'Skippy', 5, 3, 'M', 41.0, 2018),
-(10, 'Luna', 6, 1, 'F', 38.5, 2017), (11, 'Fenrir', 6, 1, 'M', 47.0, 2015), (12, 'Kiki', 3, NULL, 'F', NULL, 2024),
+(10, 'Luna', 6, 3, 'F', 38.5, 2017), (11, 'Fenrir', 6, 1, 'M', 47.0, 2015), (12, 'Kiki', 3, NULL, 'F', NULL, 2024),
 (13, 'Twiga', 2, 2, 'F', 690.0, 2021);
 INSERT INTO feeding
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 45)

@@ -78,3 +78,7 @@ SELECT sum(kilograms) FROM feeding WHERE food = 'meat'
 -- Which species come from Antarctica? Show their common names.
 -- Give the common names of species of the continent Antarctica.
 SELECT common_name FROM species WHERE continent = 'Antarctica'
+
+-- Which keeper looks after the most animals? Show the name.
+-- What is the name of the keeper with the largest number of animals?
+SELECT T1.name FROM keeper AS T1 JOIN animal AS T2 ON T1.keeper_id = T2.keeper_id GROUP BY T1.keeper_id ORDER BY count(*) DESC LIMIT 1

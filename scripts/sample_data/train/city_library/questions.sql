@@ -21,7 +21,7 @@ SELECT count(*) FROM book WHERE pages > {pages}
 -- Give me the titles of the books sorted from A to Z.
 SELECT title FROM book ORDER BY title
 
--- What are the different genres of books?
+-- What are the different known genres of books?
 -- Show the distinct genres that have a name.
 SELECT DISTINCT genre FROM book WHERE genre IS NOT NULL
 
@@ -92,7 +92,7 @@ SELECT title FROM book WHERE title LIKE '%The%'
 -- What is the name of the member with the largest number of loans?
 SELECT T1.name FROM member AS T1 JOIN loan AS T2 ON T1.member_id = T2.member_id GROUP BY T1.member_id ORDER BY count(*) DESC LIMIT 1
 
--- Which genres did authors from both France and Spain write in?
+-- In which genres did both French and Spanish authors write (countries France and Spain)?
 -- Find the genres that have books by French authors as well as books by Spanish authors (countries France and Spain).
 SELECT T1.genre FROM book AS T1 JOIN author AS T2 ON T1.author_id = T2.author_id WHERE T2.country = 'France' INTERSECT SELECT T1.genre FROM book AS T1 JOIN author AS T2 ON T1.author_id = T2.author_id WHERE T2.country = 'Spain'
 

@@ -27,7 +27,7 @@ CREATE TABLE Visits (
     minutes INTEGER
 );
 INSERT INTO Doctors VALUES
-(1, 'Nora Sandoval', 'Retina', '2010-04-01', 142000), (2, 'Émile Laurent', 'Cornea', '2015-09-15', 128000),
+(1, 'Nora Sandoval', 'Retina', '2010-04-01', 142000), (2, 'Émile Laurent', 'Cornea', '2015-09-15', 151000),
 (3, 'Priya Raman', 'Glaucoma', '2018-02-20', 119000), (4, 'Gustav Weiß', 'Retina', '2020-07-01', 105000),
 (5, 'Helen Osei', 'Children', '2013-11-11', 121000), (6, 'Tariq Aziz', 'Cornea', '2022-03-07', 98000);
 INSERT INTO Patients VALUES

@@ -92,7 +92,7 @@ SELECT team_name FROM team WHERE team_name LIKE '%Rovers%'
 
 -- Which cities have more than one team?
 -- Find the city where at least two teams play.
-SELECT city FROM team WHERE city IS NOT NULL GROUP BY city HAVING count(*) > 1
+SELECT city FROM team GROUP BY city HAVING count(*) > 1
 
 -- How many games ended in a draw?
 -- Count the games where both teams scored the same number of goals.

@@ -30,12 +30,12 @@ INSERT INTO teacher VALUES
 (4, 'Santiago Vega', 'Guitar', 40, 2013), (5, 'Françoise Noël', 'Flute', 45, 2019), (6, 'Kenji Mori', 'Drums', NULL, 2023),
 (7, 'Ursula Groß', 'Piano', 55, 1999);
 INSERT INTO pupil VALUES
-(1, 'Adam Stone', '2010-05-12', 'beginner', 'Elmwood'), (2, 'Beatriz Luz', '2008-11-03', 'advanced', 'Elmwood'),
+(1, 'Adam Stone', '2010-05-12', 'beginner', 'Westwood'), (2, 'Beatriz Luz', '2008-11-03', 'advanced', 'Westwood'),
 (3, 'Carl Jönsson', '2012-02-27', 'beginner', 'Ferndale'), (4, 'Daisy Webb', '2009-09-09', 'intermediate', 'Ferndale'),
 (5, 'Elif Kaya', '2011-07-21', 'intermediate', 'Oak Hill'), (6, 'Felix Brandt', '2007-01-16', 'advanced', 'Oak Hill'),
-(7, 'Gina Rossi', '2013-04-04', 'beginner', 'Elmwood'), (8, 'Henri Caron', '2010-12-25', 'beginner', 'Oak Hill'),
-(9, 'Isla Moore', '2006-06-30', 'advanced', 'Elmwood'), (10, 'Jakub Zając', '2012-08-08', NULL, 'Ferndale'),
-(11, 'Kira Olsen', '2011-03-15', 'intermediate', 'Lowick'), (12, 'Liam Fox', '2009-10-19', 'beginner', 'Elmwood'),
+(7, 'Gina Rossi', '2013-04-04', 'beginner', 'Westwood'), (8, 'Henri Caron', '2010-12-25', 'beginner', 'Oak Hill'),
+(9, 'Isla Moore', '2006-06-30', 'advanced', 'Westwood'), (10, 'Jakub Zając', '2012-08-08', NULL, 'Ferndale'),
+(11, 'Kira Olsen', '2011-03-15', 'advanced', 'Lowick'), (12, 'Liam Fox', '2009-10-19', 'beginner', 'Westwood'),
 (13, 'Mona Said', '2013-12-01', 'beginner', 'Oak Hill');
 INSERT INTO "group" VALUES
 (1, 'Little Keys', 1, 'A1', 6), (2, 'Six Strings', 2, 'B2', 8), (3, 'Bow and Arrow', 3, 'A2', 5), (4, 'Chords Club', 4, 'B2', 10),

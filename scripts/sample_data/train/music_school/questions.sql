@@ -112,9 +112,9 @@ SELECT sum(T1.fee) FROM membership AS T1 JOIN pupil AS T2 ON T1.pupil_id = T2.pu
 -- Give the names of pupils with a birthday on or after 2010-01-01.
 SELECT name FROM pupil WHERE birthday >= '2010-01-01'
 
--- Which beginner pupils live in Elmwood? Show the names.
--- Show the names of pupils from Elmwood whose level is beginner.
-SELECT name FROM pupil WHERE level = 'beginner' AND town = 'Elmwood'
+-- Which beginner pupils live in Westwood? Show the names.
+-- Show the names of pupils from Westwood whose level is beginner.
+SELECT name FROM pupil WHERE level = 'beginner' AND town = 'Westwood'
 
 -- In which towns do both beginner and advanced pupils live?
 -- Find the towns that have pupils of level beginner and pupils of level advanced.
