@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from spider.model_store import ensure_file, ensure_model, hash_folder
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+    from transformers import LlamaForCausalLM, PretrainedConfig, PreTrainedTokenizerFast
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ROOT / "model"
@@ -91,28 +91,28 @@ def get_smollm2(models: Path, adapter: Path | None) -> Path:
 
 def convert_smollm2(gguf: Path, folder: Path, adapter: Path | None) -> None:
     """Write the GGUF model as a Hugging Face folder in bfloat16, with `adapter` merged into its weights."""
-    import torch
+    from transformers import AutoConfig
 
-    tokenizer = smollm2_tokenizer(gguf)
-    model = untied_model(gguf)
-    model.generation_config.update(bos_token_id=1, eos_token_id=2, pad_token_id=2)
-    model.config.update({"eos_token_id": 2, "pad_token_id": 2, "_model_name_or_path": "SmolLM2-135M-Instruct"})
+    logger.info("Reading %s (about 30 seconds)", gguf.name)
+    config = AutoConfig.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    tokenizer = smollm2_tokenizer(gguf, config)
+    model = untied_model(gguf, config)
     if adapter:
         model = merge_adapter(model, adapter)
-    model.to(torch.bfloat16).save_pretrained(folder)
+    model.bfloat16().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 
-def smollm2_tokenizer(gguf: Path) -> "PreTrainedTokenizerFast":
+def smollm2_tokenizer(gguf: Path, config: "PretrainedConfig") -> "PreTrainedTokenizerFast":
     """Return the tokenizer of a SmolLM2 GGUF file as its authors defined it.
 
     transformers' GGUF reader gets three things wrong for this model: the end of a turn (it says `<|im_start|>`, so
     generation would never stop), the digit splitting before BPE, and a decoder with SentencePiece's space mark.
     """
     from tokenizers import decoders, pre_tokenizers
-    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+    from transformers import PreTrainedTokenizerFast
 
-    read = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    read = PreTrainedTokenizerFast.from_pretrained(gguf.parent, gguf_file=gguf.name)
     tokenizer = read.backend_tokenizer
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
@@ -126,35 +126,41 @@ def smollm2_tokenizer(gguf: Path) -> "PreTrainedTokenizerFast":
         unk_token="<|endoftext|>",
         chat_template=read.chat_template,
         clean_up_tokenization_spaces=False,
-        model_max_length=8192,
+        model_max_length=config.max_position_embeddings,
     )
 
 
-def untied_model(gguf: Path) -> "PreTrainedModel":
+def untied_model(gguf: Path, config: "PretrainedConfig") -> "LlamaForCausalLM":
     """Return the GGUF model in bfloat16 with an output layer of its own.
 
     vLLM's CPU build keeps a packed copy of a tied output layer that a weight update does not reach: the served model
     would slowly part from the trained one. Separate weights have no such copy.
     """
     import torch
-    from transformers import AutoModelForCausalLM
+    from transformers import LlamaForCausalLM
 
-    model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.bfloat16)
-    model.config.tie_word_embeddings = False
-    model.lm_head.weight = torch.nn.Parameter(model.get_input_embeddings().weight.detach().clone())
+    model = LlamaForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, config=config, dtype=torch.bfloat16)
+    model.config.update({"tie_word_embeddings": False, "_model_name_or_path": "SmolLM2-135M-Instruct"})
+    model.lm_head.weight = torch.nn.Parameter(model.model.embed_tokens.weight.detach().clone())
     return model
 
 
-def merge_adapter(model: "PreTrainedModel", adapter: Path) -> "PreTrainedModel":
+def merge_adapter(model: "LlamaForCausalLM", adapter: Path) -> "LlamaForCausalLM":
     """Return `model` with a PEFT adapter added to its weights; computed in float32, so it is rounded only once.
 
     Raises:
         ValueError: the adapter changes nothing.
     """
     from peft import PeftModel
+    from peft.tuners.lora import LoraModel
+    from transformers import LlamaForCausalLM
 
     before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
-    merged = PeftModel.from_pretrained(model.float(), adapter).merge_and_unload()
+    lora = PeftModel.from_pretrained(model.float(), adapter).base_model
+    if not isinstance(lora, LoraModel):
+        raise ValueError(f"the adapter in {adapter} is not a LoRA adapter")
+    merged = lora.merge_and_unload()
+    assert isinstance(merged, LlamaForCausalLM)
     if all(bool((weight == before[name]).all()) for name, weight in merged.named_parameters()):
         raise ValueError(f"the adapter in {adapter} changes nothing: train it again with scripts/warm_start.py")
     logger.info("Merged the warm-start adapter in %s", adapter)

@@ -71,7 +71,9 @@ def ensure_model(folder: Path, recipe: Recipe, build: Callable[[Path], None]) ->
         if problem is None:
             return False
         if folder.exists() and not (folder / MARKER).exists():
-            raise FileExistsError(f"{folder} was not made by this program ({problem}): move or delete it, then run again")
+            raise FileExistsError(
+                f"{folder} was not made by this program ({problem}): move or delete it, then run again"
+            )
         logger.info("Building %s: %s", folder, problem)
         partial = folder.with_name(f".{folder.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
