@@ -1,8 +1,8 @@
 """One interface to the databases an agent may query: SQLite files and, by SQLAlchemy URL, others.
 
-    database = open_database("data/sample/database/library/library.sqlite")
-    database.schema("How many books are there?")
-    database.execute("SELECT count(*) FROM book").text
+database = open_database("data/sample/database/library/library.sqlite")
+database.schema("How many books are there?")
+database.execute("SELECT count(*) FROM book").text
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ def open_database(db: str | Path) -> Database:
         if not path or path == ":memory:":
             raise ValueError(f"{db} is an empty database in memory: give the path of a file")
         return SQLiteDatabase(Path(path))
-    from spider.sql_server import ServerDatabase
+    from spider.sql_server import server_database
 
-    return ServerDatabase(db)
+    return server_database(db)
 
 
 def failure(error: QueryFailed, max_chars: int) -> Execution:
@@ -115,13 +115,13 @@ def failure(error: QueryFailed, max_chars: int) -> Execution:
     return Execution("error", f"Error: {error}"[:max_chars])
 
 
-def rows_execution(
-    columns: Sequence[str], rows: Sequence[tuple[object, ...]], more: bool, max_chars: int
-) -> Execution:
+def rows_execution(columns: Sequence[str], rows: Sequence[tuple[object, ...]], more: bool, max_chars: int) -> Execution:
     """The execution of a query that gave `rows`; `more` says that they are only its first."""
     names = tuple(columns)
     if not rows:
-        return Execution("no_rows", f"No rows. Columns: {' | '.join(cell_text(name) for name in names)}"[:max_chars], names)
+        return Execution(
+            "no_rows", f"No rows. Columns: {' | '.join(cell_text(name) for name in names)}"[:max_chars], names
+        )
     return Execution("rows", _table_text(names, rows, more, max_chars), names, rows)
 
 
@@ -154,4 +154,3 @@ def _table_text(columns: tuple[str, ...], rows: Sequence[tuple[object, ...]], mo
         count = f"(first {len(lines)} of {total} rows)"
     text = "\n".join([header, *lines, count])
     return text if len(text) <= max_chars else count[:max_chars]
-

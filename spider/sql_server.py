@@ -1,0 +1,198 @@
+"""Databases behind a server, by SQLAlchemy URL: PostgreSQL and MySQL, through LangChain's `SQLDatabase`.
+
+Each query runs alone in a read-only transaction with a statement timeout that is rolled back. What a query may read is
+the role's to decide: give the URL of one without rights to write, to files of the server or to other sessions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property, lru_cache
+
+from langchain_community.utilities import SQLDatabase
+from sqlalchemy import Connection, Engine, create_engine, inspect
+from sqlalchemy.engine import Inspector, make_url
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from spider.database import EMPTY_QUERY, Execution, failure, rows_execution
+from spider.sandbox import Limits, QueryFailed, QueryRefused, QueryTimeout
+from spider.schema_text import SAMPLES, Column, ForeignKey, Table, render, sample_literal
+
+SERVER_LIMITS = Limits(max_rows=10_000)
+SAMPLE_ROWS = 50  # the first rows of a table, in which sample values are looked for
+
+_DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg", "mysql": "mysql+pymysql"}
+_NAMES = {"postgresql": "PostgreSQL", "mysql": "MySQL", "mariadb": "MariaDB"}
+# First statements of a transaction; {ms} is the time limit.
+_OPENING = {
+    "postgresql": ("SET TRANSACTION READ ONLY", "SET LOCAL statement_timeout = {ms}"),
+    "mysql": ("SET SESSION max_execution_time = {ms}", "START TRANSACTION READ ONLY"),
+    "mariadb": ("SET SESSION max_statement_time = {ms} / 1000", "START TRANSACTION READ ONLY"),
+}
+_TIMED_OUT = {"57014", "3024", "1969"}  # the servers' codes: cancelled by the timeout
+_READ_ONLY = {"25006", "1792"}  # a write in a read-only transaction
+_READING = re.compile(r"[\s(]*(?:SELECT|WITH|VALUES|EXPLAIN|TABLE)\b", re.IGNORECASE)
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+class ServerDatabase:
+    """A database behind a server. The schema is read once.
+
+    Raises:
+        ValueError: the URL is none, names another kind of database, or its driver is missing.
+    """
+
+    def __init__(self, url: str, limits: Limits = SERVER_LIMITS) -> None:
+        """Connect on first use."""
+        self.limits = limits
+        self.engine = _engine(url)
+        kind = self.engine.dialect.name
+        if kind not in _OPENING:
+            raise ValueError(f"{kind} databases can't be opened read-only here: use SQLite, PostgreSQL or MySQL")
+        self.dialect = _NAMES[kind]
+
+    def schema(self, question: str = "", max_chars: int = 2048) -> str:
+        """See `Database.schema`."""
+        return render(self.tables, question, max_chars, self.engine.dialect.identifier_preparer.quote)
+
+    def execute(self, sql: str, max_chars: int = 2048) -> Execution:
+        """See `Database.execute`."""
+        if not sql.strip():
+            return EMPTY_QUERY
+        try:
+            columns, rows = self._run(sql)
+        except QueryFailed as error:
+            return failure(error, max_chars)
+        more = len(rows) > self.limits.max_rows
+        return rows_execution(columns, rows[: self.limits.max_rows], more, max_chars)
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """Tables and views of the default schema.
+
+        Raises:
+            OSError: the server can't be reached.
+        """
+        try:
+            names = SQLDatabase(self.engine, view_support=True).get_usable_table_names()
+            inspector = inspect(self.engine)
+            views = set(inspector.get_view_names())
+            ordered = sorted(names, key=lambda name: (name in views, name))
+            return tuple(self._table(inspector, name, name in views) for name in ordered)
+        except SQLAlchemyError as error:
+            raise OSError(f"can't read the schema of {self.engine.url!r}: {error}") from error
+
+    def _table(self, inspector: Inspector, name: str, is_view: bool) -> Table:
+        columns = [(column["name"], str(column["type"])) for column in inspector.get_columns(name)]
+        samples = self._samples(name)
+        return Table(
+            name,
+            tuple(Column(column, declared, samples.get(column, ())) for column, declared in columns),
+            tuple(inspector.get_pk_constraint(name)["constrained_columns"]) if not is_view else (),
+            tuple(
+                ForeignKey(tuple(k["constrained_columns"]), k["referred_table"], tuple(k["referred_columns"]))
+                for k in inspector.get_foreign_keys(name)
+            ),
+            is_view,
+        )
+
+    def _samples(self, table: str) -> dict[str, tuple[str, ...]]:
+        """The first different values of each column; none where they can't be read in time."""
+        quoted = self.engine.dialect.identifier_preparer.quote(table)
+        try:
+            columns, rows = self._run(f"SELECT * FROM {quoted} LIMIT {SAMPLE_ROWS}")
+        except QueryFailed:
+            return {}
+        found = {}
+        for column, cells in zip(columns, zip(*rows, strict=True), strict=False):
+            literals = dict.fromkeys(_literal(cell) for cell in cells if cell is not None)
+            found[column] = tuple(literals)[:SAMPLES]
+        return found
+
+    def _run(self, sql: str) -> tuple[list[str], list[tuple[object, ...]]]:
+        """Column names and at most one row more than the limit.
+
+        Raises:
+            QueryFailed: as `spider.sandbox.run_query`.
+        """
+        statement = _one_reading_statement(sql, self.engine.dialect.name)
+        with self._read_only() as connection, _server_errors(self.limits.seconds):
+            streams = not statement.lstrip().upper().startswith("EXPLAIN")
+            result = connection.execution_options(stream_results=streams).exec_driver_sql(statement)
+            return list(result.keys()), [tuple(row) for row in result.fetchmany(self.limits.max_rows + 1)]
+
+    @contextmanager
+    def _read_only(self) -> Iterator[Connection]:
+        """A connection inside a read-only transaction with the time limit, rolled back at the end."""
+        with _server_errors(self.limits.seconds):
+            connection = self.engine.connect()
+        try:
+            for opening in _OPENING[self.engine.dialect.name]:
+                connection.exec_driver_sql(opening.format(ms=int(self.limits.seconds * 1000)))
+            yield connection
+        finally:
+            connection.close()
+
+
+@lru_cache(maxsize=16)
+def server_database(url: str) -> ServerDatabase:
+    """The database at `url`, one a process."""
+    return ServerDatabase(url)
+
+
+def _engine(url: str) -> Engine:
+    try:
+        parsed = make_url(url)
+        # A query may change its session's settings (set_config): a connection serves one query only.
+        driver = _DRIVERS.get(parsed.drivername, parsed.drivername)
+        return create_engine(parsed.set(drivername=driver), poolclass=NullPool)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"the driver for {url.partition(':')[0]} is missing: pip install {error.name}") from error
+    except SQLAlchemyError as error:
+        raise ValueError(f"not a database URL: {error}") from error
+
+
+def _one_reading_statement(sql: str, dialect: str) -> str:
+    """`sql` without a closing semicolon.
+
+    Raises:
+        QueryRefused: more than one statement, or one that doesn't read.
+    """
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tokens = list(sqlglot.tokenize(sql, "postgres" if dialect == "postgresql" else "mysql"))
+    except SqlglotError as error:
+        raise QueryFailed(str(error)) from error
+    while tokens and tokens[-1].token_type.name == "SEMICOLON":
+        sql = sql[: tokens.pop().start]
+    if any(token.token_type.name == "SEMICOLON" for token in tokens):
+        raise QueryRefused("only one statement may be run at a time")
+    if not _READING.match(_COMMENT.sub(" ", sql)):
+        raise QueryRefused("only queries that read (SELECT, WITH, VALUES, EXPLAIN) are run")
+    return sql
+
+
+@contextmanager
+def _server_errors(seconds: float) -> Iterator[None]:
+    """Turn the driver's errors into the sandbox's."""
+    try:
+        yield
+    except DBAPIError as error:
+        code = str(getattr(error.orig, "sqlstate", None) or (error.orig.args[:1] or ("",))[0] if error.orig else "")
+        if code in _TIMED_OUT:
+            raise QueryTimeout(seconds) from error
+        message = str(error.orig).strip()
+        raise (QueryRefused if code in _READ_ONLY else QueryFailed)(message) from error
+    except SQLAlchemyError as error:
+        raise QueryFailed(str(error)) from error
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, int | float | str | bytes):
+        return sample_literal(value)
+    return sample_literal(bytes(value) if isinstance(value, memoryview) else str(value))
