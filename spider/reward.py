@@ -8,6 +8,7 @@ With a ``Shaping``, a wrong query earns part of its weights: for executing, for 
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, replace
@@ -20,7 +21,7 @@ from spider.spider_eval.statement import reading_statement
 
 __all__ = ["GoldError", "Shaping", "evaluate_query"]
 
-ROWS_COMPARED = 10_000
+SURPLUS_ROWS = 1_000
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ class Shaping:
 
     Attributes:
         executes: The query runs within its limits.
-        columns: Share of columns whose values are those of a gold column.
+        columns: Share of columns that hold the values of a gold column.
         overlap: Share of values in common, counted with repetition.
 
     Raises:
@@ -65,10 +66,13 @@ def evaluate_query(
     Raises:
         GoldError: the gold query gives no result. Logged, with a reward of 0.0, unless ``raise_on_error``.
     """
+    end = time.monotonic() + limits.seconds
     try:
         reward = float(eval_exec_match(database, query, ground_truth, limits=limits))
-        if reward == 0.0 and shaping is not None:
-            return partial_reward(query, ground_truth, Path(database), shaping, limits)
+        left = end - time.monotonic()
+        if reward == 0.0 and shaping is not None and left > 0:
+            gold = gold_cache.get(Path(database), ground_truth, limits).as_written.result
+            return partial_reward(query, gold, Path(database), shaping, replace(limits, seconds=left))
         return reward
     except GoldError:
         if raise_on_error:
@@ -77,33 +81,39 @@ def evaluate_query(
         return 0.0
 
 
-def partial_reward(query: str, ground_truth: str, database: Path, shaping: Shaping, limits: Limits) -> float:
-    """What a wrong query earns.
-
-    Raises:
-        GoldError: the gold query gives no result.
-    """
-    gold = gold_cache.get(database, ground_truth, limits).as_written.result
+def partial_reward(query: str, gold: Rows, database: Path, shaping: Shaping, limits: Limits) -> float:
+    """What a wrong query earns; one with far more rows than the gold earns what executing does."""
     statement = reading_statement(query)
     if statement is None:
         return 0.0
+    most = SURPLUS_ROWS + 10 * len(gold.rows)
     try:
-        result = run_query(database, statement, replace(limits, max_rows=ROWS_COMPARED), exact_text=True)
+        result = run_query(database, statement, replace(limits, max_rows=most), exact_text=True)
     except QueryFailed:
         return 0.0
+    if result.truncated:
+        return shaping.executes
     columns = shaping.columns * columns_in_common(gold, result)
     return shaping.executes + columns + shaping.overlap * values_in_common(gold, result)
 
 
 def columns_in_common(gold: Rows, result: Rows) -> float:
-    """Share, from 0 to 1, of columns that hold the same set of values; a surplus column counts like a missing one."""
-    common = Counter(column_values(gold)) & Counter(column_values(result))
-    return common.total() / max(len(gold.columns), len(result.columns), 1)
+    """Share, from 0 to 1, of columns that are right, each as far as its set of values is a gold column's.
 
-
-def column_values(result: Rows) -> Iterable[frozenset[SQLValue]]:
-    """For each column the values it holds; none for a result without rows."""
-    return (frozenset(column) for column in zip(*result.rows, strict=True))
+    A surplus column counts like a missing one; more than twice the gold's columns count for nothing.
+    """
+    if len(result.columns) > 2 * len(gold.columns):
+        return 0.0
+    theirs = [set(column) for column in zip(*result.rows, strict=True)]
+    common = 0.0
+    for column in zip(*gold.rows, strict=True):
+        ours = set(column)
+        shares = [len(ours & other) / len(ours | other) for other in theirs]
+        if shares:
+            best = max(shares)
+            common += best
+            del theirs[shares.index(best)]
+    return common / max(len(gold.columns), len(result.columns))
 
 
 def values_in_common(gold: Rows, result: Rows) -> float:

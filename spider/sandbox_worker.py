@@ -3,9 +3,8 @@
     python -I -S sandbox_worker.py MEMORY_MB < requests > replies
 
 Both pipes carry frames: 8 bytes of little-endian length, then that many bytes of ``marshal``. A request is
-``(uri, version, sql, exact_text, seconds, max_rows, max_cell_bytes, max_total_bytes)``; a reply is ``("rows", columns,
-truncated, chunks)``, where each chunk is a marshalled list of rows, or ``(kind, message)`` with kind "failed",
-"refused", "timeout" or "memory".
+``(uri, version, sql, exact_text, seconds, max_rows, max_cell_bytes, max_total_bytes)``. A reply is ``("rows", columns,
+truncated, marshalled lists of rows)`` or ``(kind, message)``; kind is "failed", "refused", "timeout" or "memory".
 
 What holds whatever the SQL does: the file is opened read-only and immutable; an authorizer admits only what reading
 needs; SQLite's heap and the process's address space are capped and it can't write to a file; a query is interrupted
@@ -24,6 +23,7 @@ import sqlite3
 import sys
 import time
 from collections import OrderedDict
+from itertools import accumulate
 from typing import BinaryIO
 
 MARSHAL_VERSION = 2  # later versions track shared references, which costs time and saves nothing here
@@ -163,6 +163,8 @@ class Session:
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in READ_PRAGMAS:
             return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_UPDATE and first == "sqlite_master":
+            return sqlite3.SQLITE_OK  # asked for a table-valued function's columns; SQLite itself refuses a real one
         if action == sqlite3.SQLITE_FUNCTION:
             self.refusal = f"the function {second} is not allowed"
         else:
@@ -227,7 +229,7 @@ class Session:
 
 
 def replace_undecodable(text: bytes) -> str:
-    """Text that is not UTF-8 is shown with U+FFFD in the place of what can't be read."""
+    """Text that is not UTF-8, with U+FFFD in the place of what can't be read."""
     return text.decode("utf-8", "replace")
 
 
@@ -251,11 +253,8 @@ def cut_cell(cell: Cell, max_bytes: int) -> Cell:
 
 def rows_within(rows: list[tuple[Cell, ...]], budget: int) -> int:
     """How many of the first rows fit in ``budget`` bytes."""
-    for count, row in enumerate(rows):
-        budget -= len(marshal.dumps(row, MARSHAL_VERSION))
-        if budget < 0:
-            return count
-    return len(rows)
+    sizes = accumulate(len(marshal.dumps(row, MARSHAL_VERSION)) for row in rows)
+    return sum(size <= budget for size in sizes)
 
 
 def cap_process(memory_mb: int) -> None:

@@ -74,6 +74,11 @@ def test_explain_runs(shop: Path) -> None:
     assert run_query(shop, "EXPLAIN QUERY PLAN SELECT * FROM item").rows
 
 
+def test_table_valued_functions_that_read_run(shop: Path) -> None:
+    assert run_query(shop, "SELECT name FROM pragma_table_info('item') LIMIT 1").rows == [("id",)]
+    assert run_query(shop, "SELECT value FROM json_each('[7]')").rows == [(7,)]
+
+
 def test_a_semicolon_in_a_string_does_not_end_the_statement(shop: Path) -> None:
     assert run_query(shop, "SELECT 'a;b', \"c;d\" AS [e;f]").rows == [("a;b", "c;d")]
 
@@ -90,6 +95,7 @@ def test_a_semicolon_in_a_string_does_not_end_the_statement(shop: Path) -> None:
         "DROP TABLE item",
         "CREATE TEMP TABLE t (x)",
         "PRAGMA user_version = 7",
+        "UPDATE sqlite_master SET sql = ''",
         "PRAGMA table_info(item)",
         "ATTACH '/nowhere/x.db' AS y",
         "VACUUM INTO '/nowhere/x.db'",

@@ -1,0 +1,170 @@
+"""Reading and editing of queries' text."""
+
+from __future__ import annotations
+
+import pytest
+import sqlglot
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from spider.data import ROOT, load_tasks
+from spider.spider_eval.statement import (
+    mend,
+    order_expression,
+    orders_rows,
+    outline,
+    reading_statement,
+    source,
+    tokenize,
+    with_columns,
+    without_any_distinct,
+    without_distinct,
+)
+
+PIECES = st.sampled_from(
+    [
+        "SELECT",
+        "DISTINCT",
+        "FROM t",
+        "ORDER BY",
+        "a",
+        ",",
+        "(",
+        ")",
+        "'",
+        '"',
+        "`",
+        "[",
+        "]",
+        "--",
+        "/*",
+        "*/",
+        ";",
+        "\n",
+        "UNION",
+        "WITH x AS",
+        "LIMIT 1",
+        "1.5e3",
+        "x'00'",
+        "> =",
+        "é",
+        "\x00",
+        "YEAR(CURDATE())",
+        " ",
+    ]
+)
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(), st.lists(PIECES).map(" ".join), st.lists(PIECES).map("".join)))
+def test_any_text_can_be_read(text: str) -> None:
+    statement = reading_statement(text)
+    assert statement is None or statement.strip()
+    assert len(without_distinct(text)) <= len(text)
+    assert all(text[token.start : token.end] == token.text for token in tokenize(text))
+    outline(text)
+
+
+@pytest.mark.parametrize(
+    ("sql", "plain"),
+    [
+        ("SELECT DISTINCT a FROM t", "SELECT a FROM t"),
+        ("select\ndistinct(a), b from t", "select (a), b from t"),
+        ("WITH c AS (SELECT DISTINCT a FROM t) SELECT DISTINCT a FROM c", None),
+        ("SELECT count(DISTINCT a) FROM t", None),
+        ("SELECT * FROM (SELECT DISTINCT a FROM t)", None),
+        ("SELECT DISTINCT a FROM t UNION ALL SELECT b FROM t", None),
+        ("SELECT a FROM t INTERSECT SELECT DISTINCT b FROM t", None),
+        ("SELECT 'distinct' FROM t", None),
+        ("SELECT a IS DISTINCT FROM b FROM t", None),
+        ("SELECT /* x */ DISTINCT a FROM t -- distinct", "SELECT /* x */ a FROM t -- distinct"),
+    ],
+)
+def test_only_the_outermost_distinct_is_removed(sql: str, plain: str | None) -> None:
+    if "WITH" in sql:
+        plain = "WITH c AS (SELECT DISTINCT a FROM t) SELECT a FROM c"
+    assert without_distinct(sql).split() == (plain or sql).split()
+
+
+@pytest.mark.parametrize(
+    ("sql", "orders"),
+    [
+        ("SELECT a FROM t ORDER BY a", True),
+        ("SELECT a FROM t ORDER/**/BY a", True),
+        ("SELECT a FROM t order\nby a limit 3", True),
+        ("SELECT a FROM t UNION SELECT b FROM t ORDER BY 1", True),
+        ("SELECT a FROM (SELECT a FROM t ORDER BY a)", False),
+        ("SELECT a FROM t WHERE a IN (SELECT a FROM t ORDER BY a LIMIT 3)", False),
+        ("SELECT rank() OVER (ORDER BY a) FROM t", False),
+        ("SELECT a FROM t WHERE a != 'order by'", False),
+        ('SELECT "order by" FROM t', False),
+        ("SELECT a FROM t -- ORDER BY a", False),
+    ],
+)
+def test_only_the_outermost_order_by_orders(sql: str, orders: bool) -> None:
+    assert orders_rows(sql) == orders
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("SELECT 1;", "SELECT 1"),
+        ("SELECT 1;; -- done", "SELECT 1"),
+        ("SELECT ';' ; This counts nothing.", "SELECT ';' "),
+        ("SELECT 1; SELECT 2", None),
+        ("SELECT 1; drop table t", None),
+        ("SELECT 1;```", None),
+        ("EXPLAIN SELECT 1", None),
+        ("DELETE FROM t", None),
+        ("-- nothing", None),
+        ("", None),
+    ],
+)
+def test_a_prediction_is_one_query(text: str, statement: str | None) -> None:
+    assert reading_statement(text) == statement
+
+
+@pytest.mark.parametrize(
+    ("sql", "mended"),
+    [
+        ("a > = 1 AND b < = 2 AND c ! = 3", "a >= 1 AND b <= 2 AND c != 3"),
+        ("a = '> =' AND b > = 1", "a = '> =' AND b >= 1"),
+        ("SELECT year ( curdate() ) - 1 -- CURDATE()", "SELECT 2020- 1 -- CURDATE()"),
+        ("a >  = 1", "a >  = 1"),
+    ],
+)
+def test_spiders_own_repairs_leave_quoted_text_alone(sql: str, mended: str) -> None:
+    assert mend(sql) == mended
+
+
+def test_the_reference_removes_every_distinct_that_is_a_keyword() -> None:
+    assert without_any_distinct("SELECT count(DISTINCT a), 'DISTINCT' FROM t") == "SELECT count( a), 'DISTINCT' FROM t"
+
+
+def test_order_keys_lose_direction_and_collation() -> None:
+    sql = "SELECT a FROM t ORDER BY lower(a) COLLATE nocase DESC NULLS LAST, b ASC LIMIT 1"
+    assert [source(sql, order_expression(term)) for term in outline(sql).terms] == ["lower(a)", "b"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "wider"),
+    [
+        ("SELECT a FROM t WHERE b = 1", "SELECT a, (c) FROM t WHERE b = 1"),
+        ("SELECT (SELECT a FROM t)", "SELECT (SELECT a FROM t), (c)"),
+        ("SELECT a IS NOT DISTINCT FROM b FROM t", "SELECT a IS NOT DISTINCT FROM b, (c) FROM t"),
+    ],
+)
+def test_columns_are_added_after_the_querys_own(sql: str, wider: str) -> None:
+    assert " ".join(with_columns(outline(sql), ["c"]).split()) == wider
+
+
+def test_the_outline_agrees_with_a_full_parse_of_the_sample_golds() -> None:
+    golds = {task["query"] for task in load_tasks(ROOT / "data" / "sample" / "train_spider.parquet")}
+    assert golds
+    for gold in golds:
+        tree = sqlglot.parse_one(gold, read="sqlite")
+        assert orders_rows(gold) == (tree.args.get("order") is not None), gold
+        assert outline(gold).is_set_operation == isinstance(tree, exp.SetOperation), gold
+        has_distinct = isinstance(tree, exp.Select) and tree.args.get("distinct") is not None
+        assert (outline(gold).distinct is not None) == has_distinct, gold
