@@ -93,7 +93,7 @@ def test_a_query_over_its_time_is_interrupted(postgres_url: str) -> None:
 
 def test_a_result_of_many_rows_is_capped(postgres_url: str) -> None:
     database = ServerDatabase(postgres_url, Limits(max_rows=100))
-    execution = database.execute("SELECT 1 FROM generate_series(1, 10000), generate_series(1, 10000)")
+    execution = database.execute("SELECT 1 FROM generate_series(1, 10000) a, generate_series(1, 10000) b")
     assert len(execution.rows) == 100
     assert execution.text.endswith("of more than 100 rows)")
 
