@@ -1,0 +1,236 @@
+"""Training presets: what differs between them, and the function that expands one to verl's nested dictionary."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What differs between runs; every other value is verl's default or the same for all (see `to_verl`).
+
+    Attributes:
+        model: Name on a hub, or of a folder under ``model/``, or a path.
+        project: Project name for the loggers.
+        experiment: Experiment name for the loggers.
+        device: torch's device type: ``cuda``, ``npu`` or ``cpu``.
+        train_batch_size: Questions a step.
+        n: Rollouts a question (GRPO's group).
+        max_prompt_length: Longest prompt, in tokens.
+        max_response_length: Longest response, in tokens.
+        learning_rate: AdamW's learning rate.
+        mini_batch_size: Questions per optimizer step.
+        max_token_len: Tokens in one forward and backward pass, per device (dynamic batches).
+        steps: Training steps; None for all of `epochs`.
+        epochs: Passes over the training questions.
+        test_freq: Steps between validations; -1 for never.
+        save_freq: Steps between checkpoints; -1 for never.
+        val_before_train: Whether to validate before the first step.
+        gpu_memory_utilization: Share of the card that vLLM takes.
+        tool_parser: verl's multi-turn format of the model; None for none.
+        offload: Whether parameters and optimizer state leave the card during rollouts.
+        torch_compile: Whether verl may compile parts of the update.
+        use_wandb: Whether to log to wandb when a key is there.
+        max_turns: The agent's turns; write counts as the first.
+        context_chars: Most characters of schema and of result in a prompt.
+        n_runners: agentlightning's runner processes: the rollouts in flight.
+        train_limit: Training questions to use; None for all.
+        val_limit: Validation questions to use; None for all.
+    """
+
+    model: str
+    project: str = "AgentLightning"
+    experiment: str = "spider"
+    device: str = "cuda"
+    train_batch_size: int = 32
+    n: int = 4
+    max_prompt_length: int = 4096
+    max_response_length: int = 2048
+    learning_rate: float = 1e-6
+    mini_batch_size: int = 32
+    max_token_len: int = 16384
+    steps: int | None = None
+    epochs: int = 2
+    test_freq: int = 32
+    save_freq: int = 64
+    val_before_train: bool = True
+    gpu_memory_utilization: float = 0.8
+    tool_parser: str | None = "hermes"
+    offload: bool = False
+    torch_compile: bool = True
+    use_wandb: bool = True
+    max_turns: int = 3
+    context_chars: int = 2048
+    n_runners: int = 10
+    train_limit: int | None = None
+    val_limit: int | None = None
+
+
+QWEN = Preset(model="Qwen/Qwen2.5-Coder-1.5B-Instruct", n_runners=32)
+
+PRESETS: dict[str, Preset] = {
+    "tiny": Preset(
+        model="SmolLM2-135M-Instruct",
+        experiment="tiny",
+        device="cpu",
+        train_batch_size=4,
+        n=8,
+        max_prompt_length=896,
+        max_response_length=128,
+        learning_rate=1e-5,
+        mini_batch_size=4,
+        max_token_len=4096,
+        steps=16,
+        epochs=1,
+        test_freq=16,
+        save_freq=16,
+        gpu_memory_utilization=0.5,
+        tool_parser=None,
+        torch_compile=False,
+        max_turns=2,
+        context_chars=1200,
+        n_runners=8,
+        val_limit=100,
+    ),
+    "fast": replace(
+        QWEN,
+        model="Qwen/Qwen2.5-Coder-0.5B-Instruct",
+        project="AgentLightningCI",
+        experiment="fast",
+        steps=1,
+        epochs=1,
+        test_freq=1,
+        save_freq=-1,
+        val_before_train=False,
+        gpu_memory_utilization=0.6,
+    ),
+    "qwen": QWEN,
+    "qwen-3b": replace(QWEN, model="Qwen/Qwen2.5-Coder-3B-Instruct", experiment="spider-3b", context_chars=4096),
+    "llama": replace(
+        QWEN, model="meta-llama/Llama-3.2-1B-Instruct", experiment="spider-llama", tool_parser="llama3_json"
+    ),
+    "npu": replace(
+        QWEN,
+        experiment="spider-npu",
+        device="npu",
+        torch_compile=False,
+        tool_parser=None,
+        use_wandb=False,
+        val_before_train=False,
+        save_freq=256,
+    ),
+}
+
+
+def model_path(name: str) -> str:
+    """Return the folder of a model: a path as given, a folder under ``model/``, or else the hub's name itself."""
+    for folder in (Path(name).expanduser(), ROOT / "model" / name, ROOT / "model" / name.rpartition("/")[2]):
+        if (folder / "config.json").is_file():
+            return str(folder.resolve())
+    return name
+
+
+def timestamped(preset: Preset, now: datetime | None = None) -> Preset:
+    """Return the preset with the time in its experiment's name, so that repeated CI runs do not meet."""
+    stamp = (now or datetime.now(UTC)).strftime("%Y%m%d-%H%M%S")
+    return replace(preset, experiment=f"{preset.experiment}-{stamp}")
+
+
+def to_verl(
+    preset: Preset, output_dir: Path, seed: int = 42, verbose: bool = False, wandb: bool = False
+) -> dict[str, object]:
+    """Expand a preset into overrides of verl's configuration.
+
+    Args:
+        preset: What differs.
+        output_dir: Folder of the run: checkpoints, logs, learning curve.
+        seed: Seed of the data order, the update's shuffling and vLLM.
+        verbose: Whether to show what verl, vLLM and Ray print.
+        wandb: Whether a wandb key is there.
+    """
+    loggers = ["console", "tensorboard"] + (["wandb"] if wandb and preset.use_wandb else [])
+    fsdp = {
+        "param_offload": preset.offload,
+        "optimizer_offload": preset.offload,
+        "use_torch_compile": preset.torch_compile,
+        "seed": seed,
+    }
+    config: dict[str, object] = {
+        "algorithm": {"adv_estimator": "grpo", "use_kl_in_reward": False},
+        "data": {
+            "train_batch_size": preset.train_batch_size,
+            "max_prompt_length": preset.max_prompt_length,
+            "max_response_length": preset.max_response_length,
+            "seed": seed,
+            "dataloader_num_workers": 0,
+        },
+        "actor_rollout_ref": {
+            "model": {
+                "path": model_path(preset.model),
+                "use_remove_padding": preset.device != "cpu",
+                "override_config": {"attn_implementation": "sdpa"} if preset.device == "cpu" else {},
+            },
+            "actor": {
+                "strategy": "fsdp2",
+                "ppo_mini_batch_size": preset.mini_batch_size,
+                "use_dynamic_bsz": True,
+                "ppo_max_token_len_per_gpu": preset.max_token_len,
+                "optim": {"lr": preset.learning_rate},
+                "use_kl_loss": False,
+                "clip_ratio_low": 0.2,
+                "clip_ratio_high": 0.3,
+                "use_torch_compile": preset.torch_compile,
+                "fsdp_config": fsdp,
+            },
+            "rollout": _rollout(preset, seed),
+        },
+        "reward": {"num_workers": 0},
+        "trainer": {
+            "device": preset.device,
+            "n_gpus_per_node": 1,
+            "nnodes": 1,
+            "logger": loggers,
+            "project_name": preset.project,
+            "experiment_name": preset.experiment,
+            "total_epochs": preset.epochs,
+            "total_training_steps": preset.steps,
+            "test_freq": preset.test_freq,
+            "save_freq": preset.save_freq,
+            "val_before_train": preset.val_before_train,
+            "default_local_dir": str(output_dir / "checkpoints"),
+            "resume_mode": "disable",
+        },
+        "agentlightning": {"output_dir": str(output_dir), "verbose": verbose},
+    }
+    if preset.device == "cpu":
+        # One logical GPU places the one worker; twelve logical cores let Ray start all actors on a small machine.
+        config["ray_kwargs"] = {"ray_init": {"num_gpus": 1, "num_cpus": 12}}
+        config["transfer_queue"] = {"backend": {"SimpleStorage": {"num_data_storage_units": 1}}}
+    return config
+
+
+def _rollout(preset: Preset, seed: int) -> dict[str, object]:
+    rollout: dict[str, object] = {
+        "name": "vllm",
+        "n": preset.n,
+        "tensor_model_parallel_size": 1,
+        "gpu_memory_utilization": preset.gpu_memory_utilization,
+        "max_model_len": preset.max_prompt_length + preset.max_response_length,
+        "seed": seed,
+    }
+    if preset.tool_parser:
+        rollout["multi_turn"] = {"format": preset.tool_parser}
+    if preset.device == "cpu":
+        rollout |= {
+            "enable_sleep_mode": False,
+            "free_cache_engine": False,
+            "enforce_eager": True,
+            "max_num_seqs": 32,
+            "agent": {"num_workers": 1},
+            "engine_kwargs": {
+                "vllm": {"worker_extension_cls": "spider.verl_bridge.cpu_worker_extension.CPUWorkerExtension"}
+            },
+        }
+    return rollout

@@ -1,0 +1,45 @@
+"""Where log lines go: this project's to the terminal, everything to the run's file."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+NOISY = {"AGENTOPS_LOGGING_TO_FILE": "false", "AGENTOPS_LOG_LEVEL": "CRITICAL", "LITELLM_LOG": "CRITICAL"}
+"""Variables that keep libraries from writing to the terminal or into the working directory on import."""
+
+
+class TerminalHandler(logging.Handler):
+    """Writes lines above a progress bar, to the standard error that the process started with."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._stream = sys.stderr
+        self.setFormatter(logging.Formatter("%(message)s"))
+        self.addFilter(logging.Filter("spider"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        from tqdm import tqdm
+
+        tqdm.write(self.format(record), file=self._stream)
+
+
+def set_up_logging(path: Path) -> None:
+    """Send this project's lines to the terminal and all lines to a file. Call it before the libraries are imported."""
+    for name, value in NOISY.items():
+        os.environ.setdefault(name, value)
+    file = logging.FileHandler(path, encoding="utf-8")
+    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[TerminalHandler(), file], force=True)
+
+
+def take_over_loggers() -> None:
+    """Take the handlers that libraries gave their own loggers on import, so that their lines go to the file alone."""
+    for name in list(logging.Logger.manager.loggerDict):
+        logger = logging.getLogger(name)
+        if logger.handlers:
+            logger.handlers.clear()
+            logger.propagate = True
+    # uvicorn sets its handlers anew when a server starts; a filter of its logger stays.
+    logging.getLogger("uvicorn.error").addFilter(lambda record: record.levelno >= logging.WARNING)

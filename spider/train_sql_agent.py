@@ -1,0 +1,181 @@
+"""Train the SQL agent with GRPO.
+
+    python train_sql_agent.py PRESET [--active-agent REGEX] [--steps N] [--model PATH] [--dry-run]
+
+Presets: tiny (two CPU cores), fast (CI on a GPU), qwen, qwen-3b, llama (one 80 GB GPU), npu (Ascend). They are in
+``spider/presets.py``; the same command works from the repository's root as ``python -m spider.train_sql_agent``.
+"""
+
+import argparse
+import json
+import logging
+import os
+import socket
+import sys
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from spider.presets import PRESETS, ROOT, Preset, model_path, timestamped, to_verl
+
+logger = logging.getLogger("spider.train_sql_agent")
+
+
+RUNNER_POLL_SECONDS = 0.15
+"""Seconds between a runner's looks at the store for work."""
+
+
+class UsageError(ValueError):
+    """A request that cannot be run as it stands; the message names the fix."""
+
+
+def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(prog="train_sql_agent.py", description="Train the SQL agent with GRPO.")
+    parser.add_argument("preset", choices=sorted(PRESETS), help="what to train, and on which machine")
+    parser.add_argument(
+        "--active-agent",
+        default="write",
+        metavar="REGEX",
+        help="nodes to train: a regular expression searched in their names, or `all` (default: write, which also "
+        "finds rewrite_query)",
+    )
+    parser.add_argument("--train-files", type=Path, metavar="FILE", help="training questions (parquet)")
+    parser.add_argument("--val-files", type=Path, metavar="FILE", help="validation questions (parquet)")
+    parser.add_argument("--model", help="folder or hub name of the model to start from")
+    parser.add_argument("--steps", type=int, help="training steps")
+    parser.add_argument("--n-runners", type=int, help="rollouts in flight")
+    parser.add_argument("--val-limit", type=int, help="validation questions to use")
+    parser.add_argument("--output-dir", type=Path, help="folder of the run (default: outputs/PRESET-TIME)")
+    parser.add_argument("--seed", type=int, default=42, help="seed of data order and sampling (default: 42)")
+    parser.add_argument("--dry-run", action="store_true", help="print the resolved verl configuration and stop")
+    parser.add_argument("--verbose", action="store_true", help="show what verl, vLLM and Ray print")
+    return parser.parse_args(argv)
+
+
+def select_preset(args: argparse.Namespace) -> Preset:
+    """Return the preset with the command line's changes."""
+    preset = PRESETS[args.preset]
+    if args.preset == "fast":
+        preset = timestamped(preset)
+    changes = {"model": args.model, "steps": args.steps, "n_runners": args.n_runners, "val_limit": args.val_limit}
+    for name, value in changes.items():
+        if isinstance(value, int) and value < 1:
+            raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
+    preset = replace(preset, **{name: value for name, value in changes.items() if value is not None})
+    if preset.steps is not None:
+        preset = replace(
+            preset, test_freq=min(preset.test_freq, preset.steps), save_freq=min(preset.save_freq, preset.steps)
+        )
+    return preset
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    args = parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    try:
+        preset = select_preset(args)
+        output_dir = (args.output_dir or ROOT / "outputs" / f"{args.preset}-{datetime.now():%Y%m%d-%H%M%S}").resolve()
+        config = to_verl(preset, output_dir, args.seed, args.verbose, wandb="WANDB_API_KEY" in os.environ)
+        if args.dry_run:
+            return dry_run(config)
+        return train(preset, config, args, output_dir)
+    except (UsageError, FileNotFoundError, ValueError) as error:
+        logger.error("error: %s", error)
+        return 2
+
+
+def dry_run(config: dict[str, object]) -> int:
+    """Print the resolved verl configuration as JSON."""
+    from omegaconf import OmegaConf
+
+    from spider.verl_bridge.verl_config import resolve_config
+
+    resolved = OmegaConf.to_container(resolve_config(config), resolve=True)
+    json.dump(resolved, sys.stdout, indent=2)
+    sys.stdout.write("\n")
+    return 0
+
+
+def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, output_dir: Path) -> int:
+    """Train, and return 0 when the run came to its end, 130 when it was interrupted."""
+    from spider.data import data_dir, load_tasks
+
+    train_tasks = load_tasks(args.train_files or data_dir() / "train_spider.parquet", preset.train_limit)
+    val_tasks = load_tasks(args.val_files or data_dir() / "test_dev_500.parquet", preset.val_limit)
+    require_model(preset)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    from spider.run_logging import set_up_logging, take_over_loggers
+
+    set_up_logging(output_dir / "run.log")
+    logger.info("%s: %d questions to train on, %d to validate on", preset.model, len(train_tasks), len(val_tasks))
+    logger.info("run folder: %s", output_dir)
+    write_ci_outputs(preset)
+    import agentlightning as agl
+
+    from spider.sql_agent import LitSQLAgent
+    from spider.verl_bridge import VERL
+
+    take_over_loggers()
+    agent_match = ".*" if args.active_agent == "all" else args.active_agent
+    agent = LitSQLAgent(
+        trained_agents=agent_match,
+        max_turns=preset.max_turns,
+        table_info_truncate=preset.context_chars,
+        execution_truncate=preset.context_chars,
+    )
+    algorithm = VERL(config)
+    tracer = agl.AgentOpsTracer()
+    trainer = agl.Trainer(
+        n_runners=preset.n_runners,
+        algorithm=algorithm,
+        adapter={"agent_match": agent_match},
+        tracer=tracer,
+        runner=agl.LitAgentRunner(tracer, poll_interval=RUNNER_POLL_SECONDS, interval_jitter=RUNNER_POLL_SECONDS / 3),
+        strategy=agl.ClientServerExecutionStrategy(
+            n_runners=preset.n_runners,
+            server_host="127.0.0.1",
+            server_port=free_port(),
+            graceful_timeout=3.0,
+            terminate_timeout=2.0,
+        ),
+    )
+    trainer.fit(agent, train_dataset=train_tasks, val_dataset=val_tasks)
+    # agentlightning's strategy ends quietly on Ctrl-C.
+    return 0 if algorithm.finished else 130
+
+
+def require_model(preset: Preset) -> None:
+    """Refuse a model that cannot be had as things stand.
+
+    Raises:
+        UsageError: If the model is neither a folder nor reachable.
+    """
+    if (Path(model_path(preset.model)) / "config.json").is_file():
+        return
+    if preset.device == "cpu":
+        raise UsageError(
+            f"no model at {preset.model}: run `python scripts/get_model.py smollm2`, or give --model FOLDER"
+        )
+    if preset.model.startswith("meta-llama/") and not os.environ.get("HF_TOKEN"):
+        raise UsageError(f"{preset.model} is a gated model: set HF_TOKEN, or give --model FOLDER")
+
+
+def write_ci_outputs(preset: Preset) -> None:
+    """Tell GitHub Actions which run of which project this is."""
+    output = os.environ.get("GITHUB_OUTPUT")
+    if output:
+        with Path(output).open("a", encoding="utf-8") as file:
+            file.write(f"project_name={preset.project}\nrun_name={preset.experiment}\n")
+
+
+def free_port() -> int:
+    """Return a port that nothing listens on, so that two runs on one machine do not meet."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

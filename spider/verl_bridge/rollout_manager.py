@@ -1,0 +1,183 @@
+"""verl's agent-loop manager over agentlightning's store: prompts become rollouts, finished rollouts become rows.
+
+verl's trainer calls `generate_sequences` and goes on; it then waits for the rows in the TransferQueue. A thread of this
+manager queues the rollouts in the store, where agentlightning's runners take them, and watches for their end.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agentlightning import LLM, EnqueueRolloutRequest, LightningStore, Rollout, RolloutConfig, Span, TraceAdapter
+from agentlightning.adapter import TracerTraceToTriplet
+from agentlightning.emitter import find_final_reward
+
+from spider.verl_bridge import rows
+from spider.verl_bridge.rows import SessionResult
+from spider.verl_bridge.stats import RolloutStats
+from spider.verl_bridge.transfer import Partition, Prompt, plain, put_group_rows, put_group_status, unpack
+
+if TYPE_CHECKING:
+    from agentlightning import Triplet
+    from tensordict import TensorDict
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.1
+"""Seconds between two looks at the store for finished rollouts."""
+
+FINISHED = ("succeeded", "failed", "cancelled")
+
+
+@dataclass(frozen=True)
+class RolloutSettings:
+    """How prompts become rollouts.
+
+    Attributes:
+        model: Name under which the servers answer.
+        endpoints: Base URLs of the OpenAI-compatible servers; the rollouts of one question share one of them.
+        train_sampling: Sampling parameters of training requests.
+        val_sampling: Sampling parameters of validation requests.
+        n: Rollouts per training question.
+        val_n: Rollouts per validation question.
+        max_prompt_length: Longest prompt to train on, in tokens.
+        max_response_length: Longest response, in tokens.
+        timeout_seconds: A rollout that takes longer has failed.
+    """
+
+    model: str
+    endpoints: Sequence[str]
+    train_sampling: dict[str, object]
+    val_sampling: dict[str, object]
+    n: int
+    val_n: int
+    max_prompt_length: int
+    max_response_length: int
+    timeout_seconds: float = 600.0
+
+
+class StoreRolloutManager:
+    """Runs the rollouts of verl's prompts through agentlightning's store.
+
+    Args:
+        store: The store that the runners take rollouts from.
+        adapter: Turns a rollout's spans into the triplets of the trained nodes.
+        settings: How prompts become rollouts.
+    """
+
+    def __init__(
+        self, store: LightningStore, adapter: "TraceAdapter[list[Triplet]]", settings: RolloutSettings
+    ) -> None:
+        self._store = store
+        self._adapter = adapter
+        self._settings = settings
+        self._resources: dict[tuple[Partition, int], str] = {}
+        self._every_node = TracerTraceToTriplet(agent_match=".*")
+        self._stats: dict[Partition, RolloutStats] = {"train": RolloutStats(), "val": RolloutStats()}
+        self._running: set[Future[None]] = set()
+        self._error: BaseException | None = None
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="rollout-manager", daemon=True).start()
+
+    def generate_sequences(self, prompts: "TensorDict") -> None:
+        """Start the rollouts of a batch of prompts and return at once."""
+        partition: Partition = "val" if "validate" in prompts and plain(prompts["validate"]) else "train"
+        future = asyncio.run_coroutine_threadsafe(self._run(unpack(prompts), partition), self._loop)
+        self._running.add(future)
+        future.add_done_callback(self._settled)
+
+    def take_stats(self, partition: Partition) -> RolloutStats:
+        """Return the numbers since the last call and start anew."""
+        stats, self._stats[partition] = self._stats[partition], RolloutStats()
+        return stats
+
+    def raise_if_failed(self) -> None:
+        """Raise what broke this manager's own thread, so that the trainer does not wait for rows in vain."""
+        if self._error is not None:
+            raise RuntimeError("the rollout manager failed") from self._error
+
+    def _settled(self, future: "Future[None]") -> None:
+        self._running.discard(future)
+        if not future.cancelled() and future.exception() is not None:
+            self._error = future.exception()
+
+    async def _run(self, prompts: list[Prompt], partition: Partition) -> None:
+        n = self._settings.n if partition == "train" else self._settings.val_n
+        requests = [await self._request(prompt, partition, i) for i, prompt in enumerate(prompts) for _ in range(n)]
+        await asyncio.to_thread(put_group_status, [prompt.uid for prompt in prompts], partition, "running")
+        rollouts = await self._store.enqueue_many_rollouts(requests)
+        groups = [[rollout.rollout_id for rollout in rollouts[i * n : (i + 1) * n]] for i in range(len(prompts))]
+        results: dict[str, SessionResult] = {}
+        waiting = {rollout.rollout_id for rollout in rollouts}
+        open_groups = dict(enumerate(groups))
+        while waiting:
+            await asyncio.sleep(POLL_SECONDS)
+            for rollout_id in list(waiting):
+                rollout = await self._store.get_rollout_by_id(rollout_id)
+                if rollout is not None and rollout.status in FINISHED:
+                    results[rollout_id] = await self._collect(rollout)
+                    waiting.discard(rollout_id)
+            for i in [i for i, ids in open_groups.items() if waiting.isdisjoint(ids)]:
+                sessions = [results.pop(rollout_id) for rollout_id in open_groups.pop(i)]
+                await asyncio.to_thread(self._finish_group, prompts[i], sessions, partition)
+
+    async def _request(self, prompt: Prompt, partition: Partition, number: int) -> EnqueueRolloutRequest:
+        server = number % len(self._settings.endpoints)
+        return EnqueueRolloutRequest(
+            input=prompt.fields["task"],
+            mode=partition,
+            resources_id=await self._resources_id(partition, server),
+            config=RolloutConfig(timeout_seconds=self._settings.timeout_seconds),
+        )
+
+    async def _resources_id(self, partition: Partition, server: int) -> str:
+        key = (partition, server)
+        if key not in self._resources:
+            sampling = self._settings.train_sampling if partition == "train" else self._settings.val_sampling
+            llm = LLM(
+                endpoint=self._settings.endpoints[server],
+                model=self._settings.model,
+                api_key="unused",
+                sampling_parameters=dict(sampling),
+            )
+            self._resources[key] = (await self._store.add_resources({"main_llm": llm})).resources_id
+        return self._resources[key]
+
+    async def _collect(self, rollout: Rollout) -> SessionResult:
+        spans = list(await self._store.query_spans(rollout.rollout_id, attempt_id="latest"))
+        calls = sum(span.name == "openai.chat.completion" for span in spans)
+        if rollout.status != "succeeded":
+            reason = rows.ROLLOUT_FAILED if rollout.status == "failed" else rows.TIMED_OUT
+            return SessionResult(calls=calls, dropped=reason, detail=_error_text(spans))
+        reward = find_final_reward(spans)
+        if reward is None:
+            return SessionResult(calls=calls, dropped=rows.NO_REWARD)
+        triplets = await asyncio.to_thread(self._adapter.adapt, spans)
+        usable, left_out = rows.rows_from_triplets(
+            triplets, self._settings.max_prompt_length, self._settings.max_response_length
+        )
+        if usable:
+            return SessionResult(usable, float(reward), calls)
+        nodes = self._every_node.adapt(spans) if not triplets else []
+        return SessionResult(
+            reward=float(reward),
+            calls=calls,
+            dropped=rows.why_no_rows(triplets, left_out),
+            nodes_seen=frozenset(str(triplet.metadata.get("agent_name")) for triplet in nodes),
+        )
+
+    def _finish_group(self, prompt: Prompt, sessions: list[SessionResult], partition: Partition) -> None:
+        # The rows come before the group's end: verl takes a group as soon as it reads `finished`.
+        put_group_rows(prompt, sessions, partition, version=max(prompt.global_step - 1, 0))
+        self._stats[partition].add_group(sessions)
+        failed = any(not session.rows for session in sessions)
+        put_group_status([prompt.uid], partition, "failure" if failed else "finished")
+
+
+def _error_text(spans: Sequence[Span]) -> str:
+    """Return the first error that the trace recorded."""
+    return next((span.status.description for span in spans if span.status.description), "")

@@ -1,0 +1,86 @@
+"""What the rollouts of one step or one validation did, in numbers."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from spider.verl_bridge.rows import SessionResult
+
+
+@dataclass
+class RolloutStats:
+    """Sums over the rollouts of one batch.
+
+    Attributes:
+        rollouts: Rollouts started.
+        rows: Training rows they gave.
+        rewards: Sum of the rewards; a failed rollout counts as 0.
+        calls: LLM calls of all nodes.
+        prompt_tokens: Prompt tokens of the rows.
+        response_tokens: Sampled tokens of the rows.
+        groups: Questions.
+        mixed_groups: Questions whose rollouts differ in reward: only these teach GRPO anything.
+        dropped: Rollouts without a row, by reason.
+        details: The first words of a failure, by reason.
+        nodes_seen: Names of the nodes that made calls in rollouts without a matched node.
+    """
+
+    rollouts: int = 0
+    rows: int = 0
+    rewards: float = 0.0
+    calls: int = 0
+    prompt_tokens: int = 0
+    response_tokens: int = 0
+    groups: int = 0
+    mixed_groups: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    details: dict[str, str] = field(default_factory=dict)
+    nodes_seen: set[str] = field(default_factory=set)
+
+    def add_group(self, sessions: list[SessionResult]) -> None:
+        """Count one question's rollouts."""
+        self.groups += 1
+        rewards = [session.reward or 0.0 for session in sessions]
+        self.mixed_groups += len(set(rewards)) > 1
+        for session, reward in zip(sessions, rewards, strict=True):
+            self.rollouts += 1
+            self.rewards += reward
+            self.rows += len(session.rows)
+            self.calls += session.calls
+            self.prompt_tokens += sum(len(row.prompt_ids) for row in session.rows)
+            self.response_tokens += sum(len(row.response_ids) for row in session.rows)
+            self.nodes_seen |= session.nodes_seen
+            if session.dropped:
+                self.dropped[session.dropped] += 1
+                self.details.setdefault(session.dropped, session.detail)
+
+    @property
+    def mean_reward(self) -> float:
+        """Mean reward of a rollout; in validation this is the accuracy."""
+        return self.rewards / self.rollouts if self.rollouts else 0.0
+
+    def metrics(self, prefix: str) -> dict[str, float]:
+        """Return the numbers under the names that the loggers get."""
+        rollouts = max(self.rollouts, 1)
+        return {
+            f"{prefix}/reward": self.mean_reward,
+            f"{prefix}/rollouts": float(self.rollouts),
+            f"{prefix}/rows": float(self.rows),
+            f"{prefix}/calls_per_rollout": self.calls / rollouts,
+            f"{prefix}/prompt_tokens": float(self.prompt_tokens),
+            f"{prefix}/response_tokens": float(self.response_tokens),
+            f"{prefix}/mixed_groups": self.mixed_groups / max(self.groups, 1),
+            f"{prefix}/dropped": float(self.dropped.total()),
+            **{f"{prefix}/dropped/{reason}": float(count) for reason, count in self.dropped.items()},
+        }
+
+    def dropped_text(self) -> str:
+        """Return the drops by reason in words, or ``none``."""
+        return ", ".join(f"{reason} {count}" for reason, count in self.dropped.most_common()) or "none"
+
+    def explain_drops(self) -> str:
+        """Return why rollouts gave no rows: reasons, first details, and the node names seen."""
+        parts = [f"Dropped by reason: {self.dropped_text()}."]
+        parts += [f"First {reason}: {detail}" for reason, detail in self.details.items() if detail]
+        if self.nodes_seen:
+            parts.append(f"Nodes that made calls: {', '.join(sorted(self.nodes_seen))}.")
+        return " ".join(parts)

@@ -1,0 +1,111 @@
+"""verl's stock V1 trainers with this project's reporting attached at their hooks."""
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from verl.trainer.ppo.v1 import PPOTrainer, PPOTrainerColocateAsync, PPOTrainerSync
+
+from spider.verl_bridge.rollout_manager import POLL_SECONDS, StoreRolloutManager
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from transfer_queue import KVBatchMeta
+    from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
+
+    from spider.verl_bridge.progress import Progress
+
+logger = logging.getLogger(__name__)
+
+
+class AllRolloutsDroppedError(RuntimeError):
+    """A step or a validation in which no rollout gave a row: training would go on without data."""
+
+
+class TrainingStoppedError(Exception):
+    """Raised after a finished step to end a run that was asked to stop."""
+
+
+class StoreTrainer(PPOTrainer):
+    """Hooks shared by the trainers below: reporting, drops, and stopping after a step."""
+
+    manager: StoreRolloutManager
+    progress: "Progress"
+    stop_requested = False
+
+    def _build_replay_buffer(self) -> "ReplayBuffer":
+        buffer = super()._build_replay_buffer()
+        buffer.poll_interval = POLL_SECONDS
+        return buffer
+
+    def _step_once(
+        self, metrics: dict[str, Any], timing_raw: dict[str, float], sample_batch_size: int
+    ) -> "KVBatchMeta":
+        try:
+            return super()._step_once(metrics, timing_raw, sample_batch_size)
+        except RuntimeError as error:
+            self._explain(error, "train", f"step {self.global_steps}")
+            raise
+
+    def _validate(self) -> dict[str, float]:
+        try:
+            metrics = super()._validate()
+        except Exception as error:
+            self._explain(error, "val", "validation")
+            raise
+        stats = self.manager.take_stats("val")
+        self.progress.validation(self.global_steps, stats)
+        return metrics | stats.metrics("agent/val")
+
+    def _explain(self, error: Exception, partition: str, where: str) -> None:
+        """Raise the reason behind `error` when it is that no rollout gave a row."""
+        self.manager.raise_if_failed()
+        stats = self.manager.take_stats("val" if partition == "val" else "train")
+        if stats.rollouts and not stats.rows:
+            raise AllRolloutsDroppedError(
+                f"{where}: none of {stats.rollouts} rollouts gave a row to train on. {stats.explain_drops()}"
+            ) from error
+
+    def on_train_begin(self) -> None:
+        """Show the progress bar from the first step of this run on."""
+        super().on_train_begin()
+        self.progress.begin(self.global_steps - 1, self.total_training_steps)
+
+    def _compute_metrics(
+        self, batch: "KVBatchMeta", metrics: dict[str, Any], timing_raw: dict[str, float], global_steps: int, epoch: int
+    ) -> None:
+        super()._compute_metrics(batch, metrics, timing_raw, global_steps=global_steps, epoch=epoch)
+        stats = self.manager.take_stats("train")
+        metrics.update(stats.metrics("agent"))
+        self.progress.step(global_steps, metrics, stats)
+
+    def on_step_end(self) -> None:
+        """Give the server the new weights; then stop here if that was asked for."""
+        super().on_step_end()
+        if self.stop_requested:
+            self._save_checkpoint()
+            raise TrainingStoppedError
+
+
+class StoreTrainerSync(StoreTrainer, PPOTrainerSync):
+    """Rollouts and update take turns; every row is on-policy."""
+
+
+class StoreTrainerColocateAsync(StoreTrainer, PPOTrainerColocateAsync):
+    """Rollouts of the next step start before this step's update; rows may be one version old."""
+
+
+_TRAINERS: dict[str, type[StoreTrainer]] = {"sync": StoreTrainerSync, "colocate_async": StoreTrainerColocateAsync}
+
+
+def make_trainer(config: "DictConfig", progress: "Progress") -> StoreTrainer:
+    """Make the trainer that ``trainer.v1.trainer_mode`` names.
+
+    Raises:
+        ValueError: If the mode has no trainer here.
+    """
+    mode = config.trainer.v1.trainer_mode
+    if mode not in _TRAINERS:
+        raise ValueError(f"trainer.v1.trainer_mode is {mode!r}; this bridge has {', '.join(_TRAINERS)}")
+    trainer = _TRAINERS[mode](config=config)
+    trainer.progress = progress
+    return trainer

@@ -1,0 +1,84 @@
+"""Merge overrides into verl's own configuration, and refuse keys that verl does not know."""
+
+import difflib
+import importlib.util
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+OPEN_SECTIONS = (
+    "actor_rollout_ref.rollout.engine_kwargs",
+    "actor_rollout_ref.model.override_config",
+    "ray_kwargs.ray_init",
+    "data.apply_chat_template_kwargs",
+    "trainer.v1.sampler.sampler_kwargs",
+)
+"""Sections whose keys belong to another program (vLLM, transformers, Ray) and pass through unchecked."""
+
+DATACLASS_KEYS = ("actor_rollout_ref.rollout.enable_sleep_mode",)
+"""Keys that verl's configuration classes have and its YAML leaves at their defaults."""
+
+BRIDGE_DEFAULTS: dict[str, object] = {"output_dir": None, "rollout_timeout_seconds": 600.0, "verbose": False}
+"""The section ``agentlightning``: what the bridge itself reads."""
+
+
+class UnknownKeyError(ValueError):
+    """An override that no key of verl's configuration answers to."""
+
+
+def base_config() -> "DictConfig":
+    """Load verl's flattened trainer configuration without importing verl (which takes seconds)."""
+    from omegaconf import OmegaConf
+
+    spec = importlib.util.find_spec("verl")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError("verl is not installed: run `bash train.sh`, which installs it")
+    path = Path(next(iter(spec.submodule_search_locations))) / "trainer/config/_generated_ppo_trainer.yaml"
+    config = OmegaConf.load(path)
+    OmegaConf.update(config, "agentlightning", BRIDGE_DEFAULTS)
+    return cast("DictConfig", config)
+
+
+def resolve_config(overrides: Mapping[str, object]) -> "DictConfig":
+    """Return verl's configuration with the overrides merged in.
+
+    Args:
+        overrides: Nested dictionary, as `agentlightning.VERL` takes it.
+
+    Raises:
+        UnknownKeyError: If an override names a key that verl's configuration does not have.
+    """
+    from omegaconf import OmegaConf
+
+    base = base_config()
+    for path, value in _leaves(overrides):
+        _check_key(base, path, value)
+    return cast("DictConfig", OmegaConf.merge(base, OmegaConf.create(dict(overrides))))
+
+
+def _leaves(node: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in node.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping) and value and path not in OPEN_SECTIONS:
+            yield from _leaves(value, f"{path}.")
+        else:
+            yield path, value
+
+
+def _check_key(base: "DictConfig", path: str, value: object) -> None:
+    from omegaconf import OmegaConf
+
+    if any(path == section or path.startswith(f"{section}.") for section in OPEN_SECTIONS):
+        return
+    parent_path, _, key = path.rpartition(".")
+    parent = OmegaConf.select(base, parent_path) if parent_path else base
+    known_keys = {str(name) for name in (parent or {})}
+    if key in known_keys or path in DATACLASS_KEYS:
+        return
+    known = [f"{parent_path}.{name}" if parent_path else name for name in known_keys]
+    close = difflib.get_close_matches(path, known, n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    raise UnknownKeyError(f"verl has no key {path} (value {value!r}){hint}")
