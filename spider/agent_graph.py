@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Literal, TypedDict
 
 from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
+from openai.types.chat import ChatCompletion
 
 from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
 from spider.database import Database, Execution, cell_text, open_database
@@ -184,11 +186,21 @@ class SQLAgent:
         for message in messages:
             self._log(message["role"], message["content"])
         self._log("reply", content)
-        return messages, AIMessage(content=reply_text(content), id=completion.id)
+        return messages, AIMessage(reply_text(content), usage_metadata=_usage(completion))
 
     def _log(self, what: str, text: str) -> None:
         if self.debug:
             logger.info("%s:\n%s", what, text)
+
+
+def _usage(completion: ChatCompletion) -> UsageMetadata | None:
+    """Tokens of a call, where the server counts them."""
+    usage = completion.usage
+    if usage is None:
+        return None
+    return UsageMetadata(
+        input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens, total_tokens=usage.total_tokens
+    )
 
 
 def describe(execution: Execution) -> str:

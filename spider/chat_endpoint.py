@@ -146,4 +146,5 @@ def _server_message(error: openai.APIStatusError) -> str:
     body = error.body
     if isinstance(body, Mapping) and isinstance(message := body.get("message") or body.get("detail"), str):
         return message
-    return error.response.text.strip() or error.message
+    text = error.response.text.strip()
+    return text if text and not text.startswith("<") else f"HTTP {error.status_code} {error.response.reason_phrase}"

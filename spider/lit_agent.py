@@ -9,7 +9,7 @@ from pathlib import Path
 import agentlightning as agl
 from langchain_core.callbacks import BaseCallbackHandler
 
-from spider.agent_graph import SQLAgent
+from spider.agent_graph import SQLAgent, State
 from spider.data import data_dir
 from spider.reward import evaluate_query
 
@@ -31,6 +31,7 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         table_info_truncate: int = 2048,
         execution_truncate: int = 2048,
         check_last_turn: bool = True,
+        debug: bool = False,
     ) -> None:
         """Nothing is opened or read here, so the agent can be sent to other processes."""
         super().__init__()
@@ -41,6 +42,7 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         self.table_info_truncate = table_info_truncate
         self.execution_truncate = execution_truncate
         self.check_last_turn = check_last_turn
+        self.debug = debug
 
     def rollout(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> float:
         """Run the agent on a task; the reward is 1 for a query whose result matches the gold query's, else 0.
@@ -49,13 +51,28 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
             EndpointError: the model's server gave no reply; the runner marks the rollout as failed.
             FileNotFoundError: the database isn't there.
         """
+        return self.reward(self.solve(task, resources, rollout), task, rollout)
+
+    def reward(self, state: State, task: Mapping[str, str], rollout: agl.Rollout) -> float:
+        """The reward of what `solve` returned.
+
+        Raises:
+            GoldError: the gold query fails, so the rollout can't be judged.
+        """
+        return evaluate_query(state["query"], task["query"], database_path(task["db_id"], rollout.mode))
+
+    def solve(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> State:
+        """Run the agent on a task, without a reward.
+
+        Raises:
+            EndpointError: the model's server gave no reply.
+            FileNotFoundError: the database isn't there.
+        """
         llm = resources["main_llm"]
         if not isinstance(llm, agl.LLM):
             raise TypeError(f"the resource main_llm is a {type(llm).__name__}, not an LLM")
-        path = database_path(task["db_id"], rollout.mode)
-        graph = self._agent(llm, path, rollout).graph()
-        state = graph.invoke({"question": task["question"]}, {"callbacks": self._handlers()})
-        return evaluate_query(state["query"], task["query"], str(path))
+        graph = self._agent(llm, database_path(task["db_id"], rollout.mode), rollout).graph()
+        return State(**graph.invoke({"question": task["question"]}, {"callbacks": self._handlers()}))
 
     def _agent(self, llm: agl.LLM, path: Path, rollout: agl.Rollout) -> SQLAgent:
         attempt = rollout.attempt.attempt_id if isinstance(rollout, agl.AttemptedRollout) else None
@@ -65,6 +82,7 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         return SQLAgent(
             path,
             max_turns=self.max_turns,
+            debug=self.debug,
             endpoint=llm.get_base_url(rollout.rollout_id if attempt else None, attempt),
             verl_replacement=settings,
             table_info_truncate=self.table_info_truncate,

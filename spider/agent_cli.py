@@ -1,0 +1,192 @@
+"""The command line of `spider.sql_agent`: a few questions through `Trainer.dev`, shown as they are answered."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from spider.data import ROOT, data_dir, load_tasks
+
+if TYPE_CHECKING:
+    from spider.agent_graph import State
+    from spider.chat_endpoint import ChatEndpoint
+
+logger = logging.getLogger(__name__)
+
+SPLITS = {"dev": "test_dev.parquet", "dev_500": "test_dev_500.parquet", "train": "train_spider.parquet"}
+POLL_SECONDS = 0.05
+# Else tracing prints links and writes a log file where it is started, and litellm looks up prices on the net.
+QUIET = {
+    "AGENTOPS_LOG_SESSION_REPLAY_URL": "false",
+    "AGENTOPS_LOGGING_TO_FILE": "false",
+    "AGENTOPS_LOG_LEVEL": "CRITICAL",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_LOG": "ERROR",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One question's rollout; `reward` is None and `failure` says why when it failed."""
+
+    reward: float | None
+    turns: int
+    tokens: int
+    seconds: float
+    failure: str = ""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the questions; 0 when one rollout at least succeeded, 1 when all failed, 2 when there was nothing to run."""
+    from dotenv import load_dotenv
+
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
+    logging.getLogger("spider").setLevel(logging.INFO)
+    logging.getLogger("agentlightning").setLevel(logging.ERROR if options.debug else logging.CRITICAL)
+    load_dotenv(ROOT / ".env")
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        tasks = load_tasks(data_dir() / SPLITS[options.split], options.limit)
+        endpoint = live_endpoint(options.endpoint, options.model)
+    except (ValueError, OSError) as error:
+        logger.error("error: %s", error)
+        return 2
+    if not tasks:
+        logger.error("error: no questions: give --limit 1 or more")
+        return 2
+    logger.info("%d questions of %s, %s at %s\n", len(tasks), SPLITS[options.split], endpoint.model, endpoint.base_url)
+    outcomes = answer(tasks, endpoint, options)
+    logger.info("\n%s", table(outcomes))
+    return 0 if any(outcome.reward is not None for outcome in outcomes) else 1
+
+
+def live_endpoint(url: str | None, model: str | None) -> ChatEndpoint:
+    """The endpoint that was asked for, after a first call that shows that it works and returns token ids or not.
+
+    Raises:
+        ValueError: none is set, it doesn't answer, or it refuses the model.
+    """
+    from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
+
+    found = endpoint_from_environment(url, model)
+    hint = "check that the server runs, and this line of .env: OPENAI_BASE_URL=http://127.0.0.1:8000/v1"
+    try:
+        model = found.model or ChatEndpoint(found.base_url, "", {}, found.api_key, retries=0).models()[0]
+        wanted = {"return_token_ids": True, "logprobs": True}
+        short = {"max_completion_tokens": 1}
+        probe = ChatEndpoint(found.base_url, model, {**wanted, **short}, found.api_key, retries=0)
+        greeting = [{"role": "user", "content": "Hi"}]
+        try:
+            reply = probe.complete(greeting)
+            with_ids = bool((reply.model_extra or {}).get("prompt_token_ids"))
+        except EndpointError as error:
+            if error.reason != "rejected":
+                raise
+            ChatEndpoint(found.base_url, model, short, found.api_key, retries=0).complete(greeting)
+            with_ids = False
+    except EndpointError as error:
+        raise ValueError(f"the endpoint doesn't work: {error}; {hint}") from error
+    except IndexError:
+        raise ValueError(f"{found.base_url} serves no model: give --model, or MODEL in .env") from None
+    if not with_ids:
+        logger.warning("%s returns no token ids: fine for debugging, useless for training", found.base_url)
+    return ChatEndpoint(found.base_url, model, wanted if with_ids else {}, found.api_key)
+
+
+def answer(tasks: Sequence[dict[str, str]], endpoint: ChatEndpoint, options: argparse.Namespace) -> list[Outcome]:
+    """Run every task through `Trainer.dev`, one after another, and show each."""
+    import agentlightning as agl
+
+    from spider.chat_endpoint import EndpointError
+    from spider.lit_agent import LitSQLAgent
+
+    outcomes: list[Outcome] = []
+
+    class ShownAgent(LitSQLAgent):
+        """Shows each question's outcome before it goes to the store."""
+
+        def rollout(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> float:
+            started = time.monotonic()
+            try:
+                state = self.solve(task, resources, rollout)
+                reward = self.reward(state, task, rollout)
+            except Exception as error:
+                reason = error.reason if isinstance(error, EndpointError) else type(error).__name__
+                outcomes.append(Outcome(None, 0, 0, time.monotonic() - started, reason))
+                logger.info("%d. %s\n   failed: %s", len(outcomes), task["question"], error)
+                raise
+            outcomes.append(Outcome(reward, state["num_turns"], tokens_of(state), time.monotonic() - started))
+            logger.info("%d. %s", len(outcomes), shown(task, state, reward))
+            return reward
+
+    tracer = agl.AgentOpsTracer()
+    trainer = agl.Trainer(
+        algorithm=agl.Baseline(polling_interval=POLL_SECONDS, span_verbosity="none"),
+        strategy=agl.SharedMemoryExecutionStrategy(n_runners=1, main_thread="algorithm"),
+        tracer=tracer,
+        runner=agl.LitAgentRunner(tracer, poll_interval=POLL_SECONDS, interval_jitter=0.0),
+        initial_resources={
+            "main_llm": agl.LLM(
+                endpoint=endpoint.base_url,
+                model=endpoint.model,
+                api_key=endpoint.api_key,
+                sampling_parameters=dict(endpoint.sampling),
+            )
+        },
+    )
+    agent = ShownAgent(max_turns=options.max_turns, debug=options.debug)
+    if options.split == "train":
+        trainer.dev(agent, train_dataset=list(tasks))
+    else:
+        trainer.dev(agent, val_dataset=list(tasks))
+    return outcomes
+
+
+def tokens_of(state: State) -> int:
+    """Tokens of all calls, prompts and replies, as far as the server counted them."""
+    from langchain_core.messages import AIMessage
+
+    usages = (message.usage_metadata for message in state["messages"] if isinstance(message, AIMessage))
+    return sum(usage["total_tokens"] for usage in usages if usage)
+
+
+def shown(task: Mapping[str, str], state: State, reward: float) -> str:
+    """A question, its query, the agent's own verdict and the reward, for people."""
+    from spider.prompts import is_correct
+
+    verdict = "correct" if is_correct(state.get("feedback", "")) else "not correct"
+    query = " ".join(state["query"].split()) or "(none)"
+    return (
+        f"{task['question']}  [{task['db_id']}]\n   query:   {query}\n   answer:  {state['answer']}\n"
+        f"   verdict: {verdict}\n   reward:  {reward:g}"
+    )
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """All outcomes with their means and the failures by reason."""
+    lines = ["   #  reward  turns  tokens  seconds  failure"]
+    for number, outcome in enumerate(outcomes, 1):
+        lines.append(_table_row(f"{number}", outcome.reward, outcome.turns, outcome.tokens, outcome.seconds))
+        lines[-1] += f"  {outcome.failure}"
+    done = [outcome for outcome in outcomes if outcome.reward is not None]
+    if done:
+        rewards, turns = fmean(o.reward or 0.0 for o in done), fmean(o.turns for o in done)
+        lines.append(_table_row("mean", rewards, turns, fmean(o.tokens for o in done), fmean(o.seconds for o in done)))
+    failures = Counter(outcome.failure for outcome in outcomes if outcome.failure)
+    reasons = ", ".join(f"{count} {reason}" for reason, count in failures.most_common())
+    lines.append(f"{len(done)} of {len(outcomes)} rollouts finished" + (f"; failed: {reasons}" if reasons else ""))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _table_row(name: str, reward: float | None, turns: float, tokens: float, seconds: float) -> str:
+    score = "-" if reward is None else f"{reward:.2f}"
+    return f"{name:>4}  {score:>6}  {turns:>5.3g}  {tokens:>6.0f}  {seconds:>7.2f}"
