@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from spider import sandbox_worker
@@ -205,7 +206,7 @@ def run_query(db: str | Path, sql: str, limits: Limits = Limits(), *, exact_text
     except OSError as error:
         raise QueryFailed(f"unable to open database file {db}: {error.strerror}") from None
     version = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-    uri = f"{Path(db).absolute().as_uri()}?mode=ro&immutable=1"
+    uri = _uri(os.path.abspath(db))
     caps = (exact_text, float(limits.seconds), limits.max_rows, limits.max_cell_bytes, limits.max_total_bytes)
     try:
         sql.encode()
@@ -219,6 +220,11 @@ def run_query(db: str | Path, sql: str, limits: Limits = Limits(), *, exact_text
     if kind == "timeout":
         raise QueryTimeout(limits.seconds)
     raise {"refused": QueryRefused, "memory": SandboxCrashed}.get(kind, QueryFailed)(message)
+
+
+@lru_cache(maxsize=1024)
+def _uri(path: str) -> str:
+    return f"{Path(path).as_uri()}?mode=ro&immutable=1"
 
 
 def close_workers() -> None:

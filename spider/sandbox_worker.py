@@ -63,7 +63,7 @@ Version = tuple[int, int, int]  # modification time (ns), size (bytes), inode
 
 # SQLite's own lexical rules: an unclosed quote or comment runs to the end of the text.
 TOKEN = re.compile(
-    r"""(?P<blank>[ \t\n\f\r]+|--[^\n]*|/\*.*?(?:\*/|\Z))
+    r"""(?P<blank>[ \t\n\f\r\ufeff]+|--[^\n]*|/\*.*?(?:\*/|\Z))
       | (?P<blob>[xX]'[^']*(?:'|\Z))
       | (?P<word>[A-Za-z_\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*)
       | (?P<semicolon>;)

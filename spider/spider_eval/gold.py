@@ -10,10 +10,10 @@ from pathlib import Path
 
 from spider.sandbox import Limits, QueryFailed, Rows, run_query
 from spider.spider_eval.compare import same_result
-from spider.spider_eval.ordering import Ordered, tie_groups
-from spider.spider_eval.statement import orders_rows, reading_statement, without_distinct
+from spider.spider_eval.ordering import Ordered, keys_are_in_result, tie_groups
+from spider.spider_eval.statement import PASSING, orders_rows, reading_statement, without_distinct
 
-KEPT_CELLS = 4_000_000
+KEPT_CELLS = 1_000_000
 
 
 class GoldError(Exception):
@@ -32,11 +32,16 @@ class Answer:
 
     def accepts(self, predicted: Rows) -> bool:
         """Whether ``predicted`` is the same result."""
-        if predicted.truncated or not same_result(self.result.rows, predicted.rows):
+        if predicted.truncated or len(predicted.rows) != len(self.result.rows):
             return False
-        if not orders_rows(self.sql) or predicted.rows == self.result.rows:
+        if predicted.rows == self.result.rows:
             return True
+        if not orders_rows(self.sql):
+            return same_result(self.result.rows, predicted.rows)
         if self.ordered is None:
+            is_cheap = keys_are_in_result(self.sql, self.result)
+            if not is_cheap and not same_result(self.result.rows, predicted.rows):
+                return False
             self.ordered = tie_groups(self.db, self.sql, self.result, self.limits)
         return same_result(self.ordered.rows, predicted.rows, self.ordered.groups)
 
@@ -71,7 +76,7 @@ class GoldCache:
         self.lock = threading.Lock()
 
     def get(self, db: Path, sql: str, limits: Limits) -> Gold:
-        """The answers of a gold query.
+        """The answers of a gold query; one that depends on the time or on chance is run each time.
 
         Raises:
             GoldError: it has none.
@@ -86,6 +91,8 @@ class GoldCache:
                 self.golds.move_to_end(key)
                 return gold
         gold = answer_gold(db, sql, limits)
+        if PASSING.search(sql):
+            return gold
         with self.lock:
             if key not in self.golds:
                 self.golds[key] = gold

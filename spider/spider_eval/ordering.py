@@ -36,6 +36,12 @@ class Ordered:
     groups: list[int]
 
 
+def keys_are_in_result(sql: str, result: Rows) -> bool:
+    """Whether the groups of ``tie_groups`` can be had without running a query of the result's size."""
+    parsed = outline(sql)
+    return all(key_column(parsed, term, result.columns) is not None for term in parsed.terms)
+
+
 def tie_groups(db: Path, sql: str, result: Rows, limits: Limits) -> Ordered:
     """The groups of tied rows of ``result``, which ``sql`` gave; ``sql`` orders its rows."""
     parsed = outline(sql)

@@ -22,6 +22,11 @@ SPLIT_OPERATOR = re.compile(r"([<>!]) =")
 CURRENT_YEAR = re.compile(r"YEAR\s*\(\s*CURDATE\s*\(\s*\)\s*\)\s*", re.IGNORECASE)
 TO_MEND = re.compile(rf"{SPLIT_OPERATOR.pattern}|CURDATE", re.IGNORECASE)
 UNPREDICTABLE = re.compile(r"\brandom(?:blob)?\s*\(", re.IGNORECASE)
+PASSING = re.compile(
+    rf"{UNPREDICTABLE.pattern}|'now'|\bcurrent_(?:date|time|timestamp)\b"
+    r"|\b(?:date|time|datetime|julianday|unixepoch|strftime)\s*\(\s*(?:'[^']*'\s*)?\)",
+    re.IGNORECASE,
+)
 CLOSING_QUOTE = {'"': '"', "`": "`", "[": "]"}
 
 

@@ -138,7 +138,7 @@ def test_an_unpredictable_prediction_must_be_right_each_time(zoo: Path) -> None:
 def test_a_runaway_prediction_scores_0_in_time(zoo: Path) -> None:
     started = time.monotonic()
     assert eval_exec_match(zoo, RUNAWAY, "SELECT 1", limits=Limits(seconds=0.5)) == 0
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 0.5 + 1 + 0.7  # the last for a busy machine
 
 
 def test_more_rows_than_the_gold_are_not_cut_to_equality(zoo: Path) -> None:
@@ -172,6 +172,14 @@ def test_gold_results_follow_the_file(zoo: Path) -> None:
         connection.execute("DELETE FROM animal WHERE id = 5")
     connection.close()
     assert eval_exec_match(zoo, "SELECT 5", "SELECT count(*) FROM animal") == 0
+
+
+@pytest.mark.parametrize(
+    "gold", ["SELECT random()", "SELECT julianday('now')", "SELECT CURRENT_TIMESTAMP", "SELECT time()"]
+)
+def test_a_gold_that_changes_by_itself_is_not_kept(zoo: Path, gold: str) -> None:
+    cache = GoldCache()
+    assert cache.get(zoo, gold, Limits()) is not cache.get(zoo, gold, Limits())
 
 
 def test_the_cache_drops_the_least_recently_used(zoo: Path) -> None:

@@ -1,0 +1,95 @@
+"""List the gold queries of a data set that can't serve as a reward's measure.
+
+    python scripts/check_gold.py [FILE.parquet ...] [--limit N] [--seconds 10]
+
+Each row's gold query is run and evaluated against itself. Bad are those that fail, take too long, are too large to
+compare, or don't match themselves on a second run; golds without rows are listed too, for every query without rows
+matches them. Without files, the task files of the data folder are checked. The exit code is 1 when a gold is bad.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from spider.data import data_dir, load_tasks
+
+TASK_FILES = ("train_spider.parquet", "test_dev.parquet")
+KINDS = {"fails": "gives no result", "differs": "doesn't match itself", "no rows": "has no rows (not counted as bad)"}
+
+logger = logging.getLogger("check_gold")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with a gold query."""
+
+    kind: str
+    file: Path
+    row: int
+    db_id: str
+    query: str
+    message: str = ""
+
+
+def check_file(file: Path, limit: int | None, seconds: float) -> Iterator[Finding]:
+    """The findings in one task file, whose databases lie in its folder.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no task file.
+    """
+    from tqdm import tqdm
+
+    from spider.sandbox import Limits
+    from spider.spider_eval.exec_eval import eval_exec_match
+    from spider.spider_eval.gold import GoldError, gold_cache
+
+    limits = Limits(seconds=seconds)
+    tasks = load_tasks(file, limit)
+    for row, task in enumerate(tqdm(tasks, desc=file.name, unit="gold", disable=not sys.stderr.isatty())):
+        db, query = file.parent / task["db_path"], task["query"]
+        try:
+            rows = gold_cache.get(db, query, limits).as_written.result.rows
+        except GoldError as error:
+            yield Finding("fails", file, row, task["db_id"], query, str(error.__cause__ or error))
+            continue
+        if not eval_exec_match(db, query, query, keep_distinct=True, limits=limits):
+            yield Finding("differs", file, row, task["db_id"], query)
+        elif not rows:
+            yield Finding("no rows", file, row, task["db_id"], query)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Check the files; 1 when a gold is bad, 2 when a file can't be read."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", type=Path, help="task files (default: those of the data folder)")
+    parser.add_argument("--limit", type=int, default=None, help="only the first rows of each file")
+    parser.add_argument("--seconds", type=float, default=10.0, help="time limit of one query (default: 10)")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+    counts: Counter[str] = Counter()
+    try:
+        files = [file.resolve() for file in options.files] or [data_dir() / name for name in TASK_FILES]
+        for file in files:
+            for found in check_file(file, options.limit, options.seconds):
+                counts[found.kind] += 1
+                place = f"{found.file.name}:{found.row} {found.db_id}"
+                logger.info(
+                    "%s: %s%s\n    %s", place, KINDS[found.kind], found.message and f": {found.message}", found.query
+                )
+    except (FileNotFoundError, ValueError) as error:
+        logger.error("%s", error)
+        return 2
+    bad = counts["fails"] + counts["differs"]
+    logger.info("%d bad golds, %d without rows, in %s", bad, counts["no rows"], ", ".join(file.name for file in files))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
