@@ -16,6 +16,7 @@ class Preset:
         project: Project name for the loggers.
         experiment: Experiment name for the loggers.
         device: torch's device type: ``cuda``, ``npu`` or ``cpu``.
+        dtype: Precision of the forward and backward pass and of vLLM; the optimizer's weights are float32 always.
         train_batch_size: Questions a step.
         n: Rollouts a question (GRPO's group).
         max_prompt_length: Longest prompt, in tokens.
@@ -23,6 +24,7 @@ class Preset:
         learning_rate: AdamW's learning rate.
         mini_batch_size: Questions per optimizer step.
         max_token_len: Tokens in one forward and backward pass, per device (dynamic batches).
+        gradient_checkpointing: Whether activations are computed again in the backward pass, to save memory.
         steps: Training steps; None for all of `epochs`.
         epochs: Passes over the training questions.
         test_freq: Steps between validations; -1 for never.
@@ -44,6 +46,7 @@ class Preset:
     project: str = "AgentLightning"
     experiment: str = "spider"
     device: str = "cuda"
+    dtype: str = "bfloat16"
     train_batch_size: int = 32
     n: int = 4
     max_prompt_length: int = 4096
@@ -51,6 +54,7 @@ class Preset:
     learning_rate: float = 1e-6
     mini_batch_size: int = 32
     max_token_len: int = 16384
+    gradient_checkpointing: bool = True
     steps: int | None = None
     epochs: int = 2
     test_freq: int = 32
@@ -75,24 +79,45 @@ PRESETS: dict[str, Preset] = {
         model="SmolLM2-135M-Instruct",
         experiment="tiny",
         device="cpu",
+        dtype="float32",  # processors without bfloat16 units emulate it, 5 times slower
         train_batch_size=4,
-        n=8,
+        n=4,
         max_prompt_length=896,
         max_response_length=128,
         learning_rate=1e-5,
         mini_batch_size=4,
         max_token_len=4096,
-        steps=16,
+        gradient_checkpointing=False,
+        steps=10,
         epochs=1,
-        test_freq=16,
-        save_freq=16,
+        test_freq=10,
+        save_freq=10,
         gpu_memory_utilization=0.5,
         tool_parser=None,
         torch_compile=False,
         max_turns=2,
-        context_chars=1200,
-        n_runners=8,
-        val_limit=100,
+        context_chars=1000,
+        n_runners=16,
+        val_limit=64,
+    ),
+    "smollm2": Preset(
+        model="SmolLM2-135M-Instruct",
+        experiment="smollm2",
+        train_batch_size=16,
+        n=8,
+        max_prompt_length=1536,
+        max_response_length=160,
+        learning_rate=1e-5,
+        mini_batch_size=16,
+        max_token_len=12288,
+        gradient_checkpointing=False,
+        steps=80,
+        epochs=1,
+        test_freq=20,
+        save_freq=40,
+        gpu_memory_utilization=0.3,
+        tool_parser=None,
+        n_runners=32,
     ),
     "fast": replace(
         QWEN,
@@ -155,6 +180,7 @@ def to_verl(
         "param_offload": preset.offload,
         "optimizer_offload": preset.offload,
         "use_torch_compile": preset.torch_compile,
+        "dtype": preset.dtype,
         "seed": seed,
     }
     config: dict[str, object] = {
@@ -170,7 +196,8 @@ def to_verl(
             "model": {
                 "path": model_path(preset.model),
                 "use_remove_padding": preset.device != "cpu",
-                "override_config": {"attn_implementation": "sdpa"} if preset.device == "cpu" else {},
+                "override_config": {"attn_implementation": "sdpa"},
+                "enable_gradient_checkpointing": preset.gradient_checkpointing,
             },
             "actor": {
                 "strategy": "fsdp2",
@@ -216,6 +243,7 @@ def _rollout(preset: Preset, seed: int) -> dict[str, object]:
         "name": "vllm",
         "n": preset.n,
         "tensor_model_parallel_size": 1,
+        "dtype": preset.dtype,
         "gpu_memory_utilization": preset.gpu_memory_utilization,
         "max_model_len": preset.max_prompt_length + preset.max_response_length,
         "seed": seed,

@@ -5,8 +5,15 @@ import os
 import sys
 from pathlib import Path
 
-NOISY = {"AGENTOPS_LOGGING_TO_FILE": "false", "AGENTOPS_LOG_LEVEL": "CRITICAL", "LITELLM_LOG": "CRITICAL"}
-"""Variables that keep libraries from writing to the terminal or into the working directory on import."""
+QUIET = {
+    "AGENTOPS_LOGGING_TO_FILE": "false",
+    "AGENTOPS_LOG_LEVEL": "CRITICAL",
+    "LITELLM_LOG": "CRITICAL",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "VLLM_NO_USAGE_STATS": "1",
+}
+"""Variables that keep libraries from writing to the terminal or the working directory, and from calling home."""
 
 
 class TerminalHandler(logging.Handler):
@@ -27,7 +34,7 @@ class TerminalHandler(logging.Handler):
 
 def set_up_logging(path: Path) -> None:
     """Send this project's lines to the terminal and all lines to a file. Call it before the libraries are imported."""
-    for name, value in NOISY.items():
+    for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     file = logging.FileHandler(path, encoding="utf-8")
     file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))

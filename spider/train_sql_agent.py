@@ -10,13 +10,16 @@ import argparse
 import json
 import logging
 import os
+import re
 import socket
 import sys
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import cast
 
 from spider.presets import PRESETS, ROOT, Preset, model_path, timestamped, to_verl
+from spider.verl_bridge.verl_config import UnknownKeyError
 
 logger = logging.getLogger("spider.train_sql_agent")
 
@@ -48,6 +51,14 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--val-limit", type=int, help="validation questions to use")
     parser.add_argument("--output-dir", type=Path, help="folder of the run (default: outputs/PRESET-TIME)")
     parser.add_argument("--seed", type=int, default=42, help="seed of data order and sampling (default: 42)")
+    parser.add_argument("--device", choices=("cpu", "cuda", "npu"), help="where to run, if not on the preset's device")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a value of verl's configuration, e.g. trainer.save_freq=10 (may be repeated)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the resolved verl configuration and stop")
     parser.add_argument("--verbose", action="store_true", help="show what verl, vLLM and Ray print")
     return parser.parse_args(argv)
@@ -58,7 +69,7 @@ def select_preset(args: argparse.Namespace) -> Preset:
     preset = PRESETS[args.preset]
     if args.preset == "fast":
         preset = timestamped(preset)
-    changes = {"model": args.model, "steps": args.steps, "n_runners": args.n_runners, "val_limit": args.val_limit}
+    changes = {name: getattr(args, name) for name in ("model", "device", "steps", "n_runners", "val_limit")}
     for name, value in changes.items():
         if isinstance(value, int) and value < 1:
             raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
@@ -77,13 +88,37 @@ def main(argv: list[str] | None = None) -> int:
     try:
         preset = select_preset(args)
         output_dir = (args.output_dir or ROOT / "outputs" / f"{args.preset}-{datetime.now():%Y%m%d-%H%M%S}").resolve()
-        config = to_verl(preset, output_dir, args.seed, args.verbose, wandb="WANDB_API_KEY" in os.environ)
+        overrides = to_verl(preset, output_dir, args.seed, args.verbose, wandb="WANDB_API_KEY" in os.environ)
+        config = with_settings(overrides, args.set)
         if args.dry_run:
             return dry_run(config)
         return train(preset, config, args, output_dir)
-    except (UsageError, FileNotFoundError, ValueError) as error:
+    except (UsageError, UnknownKeyError, FileNotFoundError) as error:
         logger.error("error: %s", error)
         return 2
+    except Exception as error:
+        logger.debug("the run failed", exc_info=True)
+        logger.error("error: %s", first_cause(error))
+        return 1
+
+
+def first_cause(error: BaseException) -> str:
+    """Return what failed first, in one line: the last error of the chain that has words of its own."""
+    text = f"{type(error).__name__}: {error}"
+    return text if error.__cause__ is None or str(error) else first_cause(error.__cause__)
+
+
+def with_settings(overrides: dict[str, object], settings: list[str]) -> dict[str, object]:
+    """Return the overrides with the command line's ``KEY=VALUE`` settings merged in."""
+    if not settings:
+        return overrides
+    from omegaconf import OmegaConf
+
+    bad = [setting for setting in settings if "=" not in setting]
+    if bad:
+        raise UsageError(f"--set {bad[0]}: write KEY=VALUE, e.g. --set trainer.save_freq=10")
+    merged = OmegaConf.to_container(OmegaConf.merge(overrides, OmegaConf.from_dotlist(settings)))
+    return cast("dict[str, object]", merged)
 
 
 def dry_run(config: dict[str, object]) -> int:
@@ -124,6 +159,8 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
         max_turns=preset.max_turns,
         table_info_truncate=preset.context_chars,
         execution_truncate=preset.context_chars,
+        # The last turn's check can't change the answer: it is worth a call only where the checker is trained.
+        check_last_turn=re.search(agent_match, "check_query") is not None,
     )
     algorithm = VERL(config)
     tracer = agl.AgentOpsTracer()

@@ -7,6 +7,7 @@ agentlightning's runners, which take them from the store and call vLLM directly.
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import signal
@@ -94,7 +95,10 @@ class VERL(Algorithm):
         try:
             logger.info("loading the model into the trainer and into vLLM")
             trainer.init()
-            trainer.manager = StoreRolloutManager(store, adapter, _rollout_settings(self.config, trainer))
+            settings = _rollout_settings(self.config, trainer)
+            servers = {"model": settings.model, "endpoints": list(settings.endpoints)}
+            (progress.output_dir / "servers.json").write_text(json.dumps(servers), encoding="utf-8")
+            trainer.manager = StoreRolloutManager(store, adapter, settings)
             logger.info("ready: %d steps", trainer.total_training_steps)
             with contextlib.suppress(TrainingStoppedError):
                 trainer.fit(cast("Any", trainer.manager))

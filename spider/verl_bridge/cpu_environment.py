@@ -18,6 +18,7 @@ def cpu_environment(cores: int | None = None) -> dict[str, str]:
         "RAY_worker_niceness": "0",
         # Ray pins OpenMP to one thread per worker unless it is told otherwise.
         "OMP_NUM_THREADS": str(count),
-        "VLLM_CPU_OMP_THREADS_BIND": f"0-{count - 1}" if count > 1 else "0",
+        # Pinned threads wait for each other whenever anything else runs on their core.
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "VLLM_CPU_KVCACHE_SPACE": "1",
     }

@@ -1,0 +1,58 @@
+"""Overrides are checked against verl's own configuration."""
+
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from spider.presets import PRESETS, to_verl
+from spider.verl_bridge.verl_config import DATACLASS_KEYS, UnknownKeyError, base_config, resolve_config
+
+
+def test_misspelt_key_is_refused_with_a_suggestion() -> None:
+    with pytest.raises(UnknownKeyError, match=r"trainer\.save_frq.*did you mean trainer\.save_freq"):
+        resolve_config({"trainer": {"save_frq": 1}})
+
+
+def test_unknown_section_is_refused() -> None:
+    with pytest.raises(UnknownKeyError, match="no key trainr"):
+        resolve_config({"trainr": {"save_freq": 1}})
+
+
+def test_engine_arguments_pass_through() -> None:
+    config = resolve_config({"actor_rollout_ref": {"rollout": {"engine_kwargs": {"vllm": {"max_loras": 2}}}}})
+    assert config.actor_rollout_ref.rollout.engine_kwargs.vllm.max_loras == 2
+
+
+def test_override_takes_effect_and_the_rest_stays_verls() -> None:
+    config = resolve_config({"trainer": {"save_freq": 7}})
+    assert config.trainer.save_freq == 7
+    assert config.trainer.balance_batch is True
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_every_preset_has_only_keys_that_verl_knows(name: str) -> None:
+    config = resolve_config(to_verl(PRESETS[name], Path("run")))
+    assert config.data.train_batch_size == PRESETS[name].train_batch_size
+
+
+def test_flattened_file_equals_verls_composed_configuration() -> None:
+    from hydra import compose, initialize_config_module
+
+    with initialize_config_module(config_module="verl.trainer.config", version_base=None):
+        composed = OmegaConf.to_container(compose("ppo_trainer"))
+    flattened = OmegaConf.to_container(base_config())
+    assert isinstance(composed, dict)
+    assert isinstance(flattened, dict)
+    del flattened["agentlightning"]
+    del composed["model_engine"]  # picks the files to compose; the trainer does not read it
+    assert flattened == composed
+
+
+def test_keys_that_the_yaml_leaves_out_are_fields_of_verls_classes() -> None:
+    from dataclasses import fields
+
+    from verl.workers.config import RolloutConfig
+
+    names = {field.name for field in fields(RolloutConfig)}
+    assert {key.rpartition(".")[2] for key in DATACLASS_KEYS} <= names
