@@ -30,6 +30,7 @@ Request = tuple[str, sandbox_worker.Version, str, bool, float, int, int, int]
 Reply = sandbox_worker.Reply
 
 KILL_SECONDS = 1.0  # after the limit, when neither the interrupt nor the worker's alarm has ended the query
+START_SECONDS = 60.0
 STALE_SECONDS = 0.2  # a worker killed (by the system, say) while idle shows within this time of the next request
 MAX_WORKERS = 16
 
@@ -96,6 +97,10 @@ class _Worker:
         self.requests, self.replies = self.process.stdin, self.process.stdout
         self.replies_ready = select.poll()
         self.replies_ready.register(self.replies, select.POLLIN)
+        # No query's time runs while the process starts, which a busy machine may put off for seconds.
+        if not self.replies_ready.poll(START_SECONDS * 1000) or self.replies.read(1) != sandbox_worker.READY:
+            self.stop()
+            raise SandboxCrashed("the process that runs queries doesn't start")
 
     def ask(self, request: Request, seconds: float) -> Reply:
         """Send a request and wait for its reply.
@@ -158,7 +163,7 @@ class _Pool:
                     worker.stop()
                     if reused:
                         continue
-                    raise SandboxCrashed("the process that runs queries doesn't start") from None
+                    raise SandboxCrashed("the process that runs queries was killed") from None
                 except BaseException:
                     worker.stop()
                     raise

@@ -2,9 +2,10 @@
 
     python -I -S sandbox_worker.py MEMORY_MB < requests > replies
 
-Both pipes carry frames: 8 bytes of little-endian length, then that many bytes of ``marshal``. A request is
-``(uri, version, sql, exact_text, seconds, max_rows, max_cell_bytes, max_total_bytes)``. A reply is ``("rows", columns,
-truncated, marshalled lists of rows)`` or ``(kind, message)``; kind is "failed", "refused", "timeout" or "memory".
+A byte tells that it is ready. Then both pipes carry frames: 8 bytes of little-endian length and that many bytes of
+``marshal``. A request is ``(uri, version, sql, exact_text, seconds, max_rows, max_cell_bytes, max_total_bytes)``. A
+reply is ``("rows", columns, truncated, marshalled lists of rows)`` or ``(kind, message)``; kind is "failed", "refused",
+"timeout" or "memory".
 
 What holds whatever the SQL does: the file is opened read-only and immutable; an authorizer admits only what reading
 needs; SQLite's heap and the process's address space are capped and it can't write to a file; a query is interrupted
@@ -23,10 +24,12 @@ import sqlite3
 import sys
 import time
 from collections import OrderedDict
+from functools import partial
 from itertools import accumulate
 from typing import BinaryIO
 
 MARSHAL_VERSION = 2  # later versions track shared references, which costs time and saves nothing here
+READY = b"R"
 GRACE_SECONDS = 0.75  # between the interrupt and the alarm that ends the process
 OPEN_DATABASES = 48
 MAX_SQL_CHARACTERS = 1_000_000
@@ -187,7 +190,9 @@ class Session:
             except sqlite3.OperationalError as error:
                 if "decode to UTF-8" not in str(error):
                     raise
-            connection.text_factory = escape_undecodable if exact_text else replace_undecodable
+            # Lone surrogates keep different bytes different; U+FFFD can be shown.
+            errors = "surrogateescape" if exact_text else "replace"
+            connection.text_factory = partial(str, encoding="utf-8", errors=errors)
             return self.fetch(connection, statement, *caps)
         except RefusedError as error:
             return "refused", str(error)
@@ -228,16 +233,6 @@ class Session:
             return "rows", columns, truncated, chunks
 
 
-def replace_undecodable(text: bytes) -> str:
-    """Text that is not UTF-8, with U+FFFD in the place of what can't be read."""
-    return text.decode("utf-8", "replace")
-
-
-def escape_undecodable(text: bytes) -> str:
-    """Text that is not UTF-8, decoded so that different bytes stay different."""
-    return text.decode("utf-8", "surrogateescape")
-
-
 def cut_cell(cell: Cell, max_bytes: int) -> Cell:
     """The cell, cut when its text (measured in UTF-8) or blob is longer than ``max_bytes``."""
     if isinstance(cell, bytes):
@@ -272,6 +267,8 @@ def cap_process(memory_mb: int) -> None:
 def serve(requests: BinaryIO, replies: BinaryIO, memory_mb: int) -> None:
     """Answer requests until the calling process closes its pipe or ends."""
     session = Session(memory_mb)
+    replies.write(READY)
+    replies.flush()
     while len(header := requests.read(8)) == 8:
         request = marshal.loads(requests.read(int.from_bytes(header, "little")))
         # The default action of the alarm ends the process, even inside a single call of SQLite.
