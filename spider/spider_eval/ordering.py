@@ -81,9 +81,9 @@ def key_column(parsed: Outline, term: tuple[Token, ...], columns: tuple[str, ...
             alias = item_alias(item)
             if spelled(alias[1] if alias else item) == spelled(expression):
                 return at
-    is_qualified = len(expression) == 3 and expression[1].text == "."
-    if is_qualified and parsed.distinct and names.count(unquoted(expression[2])) == 1:
-        return names.index(unquoted(expression[2]))
+    match [token.text for token in expression], expression:
+        case [_, ".", _], [*_, last] if parsed.distinct and names.count(unquoted(last)) == 1:
+            return names.index(unquoted(last))
     return None
 
 
