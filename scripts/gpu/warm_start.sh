@@ -10,13 +10,15 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 : "${OUT:?name the folder for the results}"
 INPUT=${INPUT:-.gpu-warm} PARTS=${PARTS:-/tmp/in-warm} WORK=${WORK:-/tmp/warm}
-RATES=${RATES:-1e-3 2e-3} EPOCHS=${EPOCHS:-4} MINUTES=${MINUTES:-3} SAMPLES=${SAMPLES:-8}
+RATES=${RATES:-1e-3 2e-3} EPOCHS=${EPOCHS:-4} MINUTES=${MINUTES:-2.7} SAMPLES=${SAMPLES:-8}
 limit=(${LIMIT:+--limit "$LIMIT"})
 mkdir -p "$WORK"
 say() { echo "[$SECONDS s] $*"; }
 
 python3 -m pip install -q --no-index --no-deps --no-compile --upgrade --target "$WORK/site" "$INPUT"/wheels/*.whl
 export PYTHONPATH="$WORK/site:$PWD${PYTHONPATH:+:$PYTHONPATH}" HF_HUB_OFFLINE=1 PYTHONUNBUFFERED=1
+# A cache that grows by a token a step asks for ever larger blocks: rounded up, they can be used again.
+export PYTORCH_CUDA_ALLOC_CONF=roundup_power2_divisions:8
 base=${BASE:-$WORK/SmolLM2-135M-Instruct-base}
 if [ ! -e "$base/model.safetensors" ]; then
     cp -r "$INPUT/base" "$base"
@@ -48,10 +50,10 @@ for rate in $RATES; do
     number=$((number + 1))
 done
 CUDA_VISIBLE_DEVICES=$((number % gpus)) python3 scripts/warm_start.py evaluate --label before --model "$base" \
-    --results "$WORK/before.json" "${tasks[@]}" --batch-rows "$rows" "${limit[@]}" > "$WORK/before.log" 2>&1 &
+    --results "$WORK/before.json" "${tasks[@]}" --batch-rows $((rows / 2)) "${limit[@]}" > "$WORK/before.log" 2>&1 &
 jobs+=($!)
 while sleep 15 && kill -0 "${jobs[@]}" 2> /dev/null; do
-    for log in "$WORK"/*.log; do tail -c 160 "$log" | tr '\r' '\n' | tail -n 1; done
+    for log in "$WORK"/*.log; do say "$(tail -c 200 "$log" | tr '\r' '\n' | tail -n 1)"; done
 done
 failed=0
 for job in "${jobs[@]}"; do wait "$job" || failed=1; done
