@@ -57,7 +57,8 @@ Execution accuracy, one query a question, no checking or rewriting.
 ## Data
 
 Questions with their gold queries, from which `scripts/warm_start.py rows` makes write, check (gold and wrong queries,
-half each) and rewrite turns. Wrong queries are edits of the gold that the reward rates 0.
+half each) and rewrite turns. Wrong queries are edits of the gold, or golds of other questions on the same database,
+that the reward rates 0.
 
 {_sources(training["sources"])}
 
