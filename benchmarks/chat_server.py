@@ -29,7 +29,8 @@ class ChatServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            wbufsize = -1
+            wbufsize = 1 << 20
+            disable_nagle_algorithm = True
 
             def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
                 """Keep quiet."""

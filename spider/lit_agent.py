@@ -72,7 +72,7 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         if not isinstance(llm, agl.LLM):
             raise TypeError(f"the resource main_llm is a {type(llm).__name__}, not an LLM")
         graph = self._agent(llm, database_path(task["db_id"], rollout.mode), rollout).graph()
-        return State(**graph.invoke({"question": task["question"]}, {"callbacks": self._handlers()}))
+        return State(**graph.invoke({"question": task["question"]}, {"callbacks": self.handlers()}))
 
     def _agent(self, llm: agl.LLM, path: Path, rollout: agl.Rollout) -> SQLAgent:
         attempt = rollout.attempt.attempt_id if isinstance(rollout, agl.AttemptedRollout) else None
@@ -90,7 +90,7 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
             check_last_turn=self.check_last_turn,
         )
 
-    def _handlers(self) -> list[BaseCallbackHandler]:
+    def handlers(self) -> list[BaseCallbackHandler]:
         """The tracer's handler, by which the names of the nodes reach the traces; none outside a run."""
         try:
             handler = self.get_tracer().get_langchain_handler()

@@ -1,0 +1,186 @@
+"""Rollouts a second of one process, two model calls each and tracing on, against an endpoint that answers at once.
+
+    python -m benchmarks.rollout [--rollouts 200]
+
+Beside it, a straight reading of the published recipe: the database file copied twice, LangChain's `SQLDatabase`, a new
+client and a new graph for every rollout, through the same runner, tracer, store, endpoint and reward. The endpoint's
+URL names the rollout, as agentlightning's proxy has it. Both run in turn, in rounds, so that whatever else the machine
+does weighs on both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import socket
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import agentlightning as agl
+    from langchain_core.callbacks import BaseCallbackHandler
+
+ROOT = Path(__file__).resolve().parent.parent
+TASK = {"question": "How many pets are there?", "db_id": "pets", "query": "SELECT count(id) FROM pet"}
+ROUNDS = 5
+logger = logging.getLogger(__name__)
+
+
+def main() -> int:
+    """Measure, and say how many rollouts a second and how much faster."""
+    parser = argparse.ArgumentParser(description="Rollouts a second of one process, beside the published recipe's.")
+    parser.add_argument("--rollouts", type=int, default=200, metavar="N", help="of each kind (200)")
+    options = parser.parse_args()
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
+    logger.setLevel(logging.INFO)
+    logging.getLogger("agentlightning").setLevel(logging.ERROR)
+    from spider.agent_cli import QUIET
+
+    os.environ.update(QUIET)
+    with tempfile.TemporaryDirectory() as folder, endpoint() as url:
+        make_database(Path(folder) / "database" / "pets" / "pets.sqlite")
+        os.environ["VERL_SPIDER_DATA_DIR"] = folder
+        ours, recipe = asyncio.run(measure(url, options.rollouts // ROUNDS))
+    fast, slow = statistics.median(ours), statistics.median(recipe)
+    logger.info("this agent      %6.1f rollouts/s (best round %.1f)", fast, max(ours))
+    logger.info("the recipe      %6.1f rollouts/s (best round %.1f)", slow, max(recipe))
+    logger.info("ratio           %6.1f", fast / slow)
+    return 0
+
+
+@contextlib.contextmanager
+def endpoint() -> Iterator[str]:
+    """The scripted endpoint in a process of its own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = subprocess.Popen([sys.executable, "-m", "benchmarks.chat_server", str(port)], cwd=ROOT)
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def make_database(path: Path) -> None:
+    """A database of about 1 MB, an ordinary size in Spider."""
+    path.parent.mkdir(parents=True)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "CREATE TABLE owner (id INTEGER PRIMARY KEY, name TEXT);"
+            "CREATE TABLE pet (id INTEGER PRIMARY KEY, name TEXT, owner_id INT REFERENCES owner(id));"
+        )
+        connection.executemany("INSERT INTO pet VALUES (?, ?, ?)", ((n, f"pet {n}" * 4, n) for n in range(20_000)))
+        connection.commit()
+
+
+async def measure(url: str, size: int) -> tuple[list[float], list[float]]:
+    """Rollouts a second of each round, of this agent and of the recipe."""
+    import agentlightning as agl
+
+    from spider.lit_agent import LitSQLAgent, database_path
+    from spider.reward import evaluate_query
+
+    class Recipe(LitSQLAgent):
+        """The published recipe's rollout."""
+
+        def rollout(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> float:
+            original = database_path(task["db_id"], rollout.mode)
+            llm = resources["main_llm"]
+            assert isinstance(llm, agl.ProxyLLM)
+            assert isinstance(rollout, agl.AttemptedRollout)
+            llm = llm.with_attempted_rollout(rollout)
+            with tempfile.TemporaryDirectory() as folder:
+                for_agent, for_reward = Path(folder) / "agent.sqlite", Path(folder) / "reward.sqlite"
+                shutil.copyfile(original, for_agent)
+                query = recipe_query(task["question"], for_agent, llm, self.handlers())
+                shutil.copyfile(original, for_reward)
+                return evaluate_query(query, task["query"], for_reward)
+
+    sampling = {"temperature": 1.0, "logprobs": True, "extra_body": {"return_token_ids": True}}
+    llm = agl.ProxyLLM(endpoint=url, model="scripted", sampling_parameters=sampling)
+    store = agl.InMemoryLightningStore()
+    runner = agl.LitAgentRunner[Mapping[str, str]](agl.AgentOpsTracer(), heartbeat_interval=0)
+    speeds: dict[type[LitSQLAgent], list[float]] = {LitSQLAgent: [], Recipe: []}
+    last = ""
+    for number in range(ROUNDS + 1):
+        for kind, found in speeds.items():
+            agent = kind()
+            with runner.run_context(agent=agent, store=store):
+                started = time.perf_counter()
+                for _ in range(size if number else 3):  # the first round only warms up
+                    last = (await runner.step(TASK, resources={"main_llm": llm}, mode="train")).rollout_id
+                seconds = time.perf_counter() - started
+                spans = await store.query_spans(last)
+            assert agl.find_final_reward(spans) == 1.0
+            assert len(agl.TracerTraceToTriplet(agent_match="query").adapt(spans)) == 2
+            if number:
+                found.append(size / seconds)
+    return speeds[LitSQLAgent], speeds[Recipe]
+
+
+def recipe_query(question: str, database: Path, llm: agl.LLM, handlers: list[BaseCallbackHandler]) -> str:
+    """Write, execute and check with a new database, client and graph, as the recipe does for every question."""
+    from langchain_community.tools.sql_database.tool import QuerySQLDatabaseTool
+    from langchain_community.utilities import SQLDatabase
+    from langchain_openai import ChatOpenAI
+    from langgraph.graph import END, START, StateGraph
+    from pydantic import SecretStr
+
+    from spider.agent_graph import Question, State
+    from spider.prompts import check_messages, extract_query, write_messages
+
+    db = SQLDatabase.from_uri(f"sqlite:///{database}")
+    model = ChatOpenAI(
+        model=llm.model,
+        base_url=llm.endpoint,
+        api_key=SecretStr("none"),
+        temperature=1.0,
+        logprobs=True,
+        max_retries=0,
+        extra_body={"return_token_ids": True},
+    )
+
+    def write_query(state: State) -> dict[str, object]:
+        reply = model.invoke(write_messages(state["question"], db.get_table_info()))
+        return {"query": extract_query(reply.text), "num_turns": 1, "messages": [reply]}
+
+    def execute_query(state: State) -> dict[str, object]:
+        return {"execution": str(QuerySQLDatabaseTool(db=db).invoke(state["query"]))}
+
+    def check_query(state: State) -> dict[str, object]:
+        prompt = check_messages(state["question"], db.get_table_info(), state["query"], state["execution"])
+        reply = model.invoke(prompt)
+        return {"feedback": reply.text, "messages": [*state["messages"], reply]}
+
+    builder = StateGraph(State, input_schema=Question)
+    for name, node in (("write_query", write_query), ("execute_query", execute_query), ("check_query", check_query)):
+        builder.add_node(name, node)
+    for edge in ((START, "write_query"), ("write_query", "execute_query"), ("execute_query", "check_query")):
+        builder.add_edge(*edge)
+    builder.add_conditional_edges("check_query", lambda state: END)
+    return builder.compile().invoke({"question": question}, {"callbacks": handlers})["query"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

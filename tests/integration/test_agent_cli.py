@@ -1,0 +1,140 @@
+"""The agent's command line as users start it: a process, over the sample data and a scripted endpoint."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from benchmarks.chat_server import Answer, ChatServer, last_message
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "spider" / "sql_agent.py"
+
+
+def start(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line with an environment that names no endpoint."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "MODEL", "VERL_"))}
+    sample = {"VERL_SPIDER_DATA_DIR": str(ROOT / "data" / "sample"), "OPENAI_BASE_URL": "", "OPENAI_API_BASE": ""}
+    return subprocess.run(
+        [sys.executable, SCRIPT, *arguments],
+        env={**kept, **sample, **environment},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def any_query(request: Mapping[str, object]) -> Answer:
+    return "THE QUERY IS CORRECT." if "THE QUERY IS" in last_message(request) else "```sql\nSELECT 1\n```"
+
+
+def test_help_answers_at_once() -> None:
+    started = time.monotonic()
+    finished = start("--help")
+    assert finished.returncode == 0
+    assert "--endpoint" in finished.stdout
+    assert time.monotonic() - started < 1 or os.getloadavg()[0] > (os.cpu_count() or 1)
+
+
+def test_help_imports_none_of_the_heavy_libraries() -> None:
+    heavy = ("langgraph", "langchain_core", "agentlightning", "openai", "torch", "pandas", "sqlglot")
+    check = (
+        "import sys, contextlib\nfrom spider import sql_agent\n"
+        "with contextlib.suppress(SystemExit):\n    sql_agent.main(['--help'])\n"
+        f"sys.exit(','.join(sorted(set({heavy}) & set(sys.modules))) or 0)"
+    )
+    finished = subprocess.run([sys.executable, "-c", check], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_without_an_endpoint_it_names_the_line_of_env() -> None:
+    finished = start("--limit", "1")
+    assert finished.returncode == 2
+    assert "no endpoint is set" in finished.stdout
+    assert "OPENAI_BASE_URL=http://127.0.0.1:8000/v1" in finished.stdout
+
+
+def test_a_dead_endpoint_is_named() -> None:
+    finished = start("--limit", "1", "--endpoint", "http://127.0.0.1:1/v1")
+    assert finished.returncode == 2
+    assert "can't reach http://127.0.0.1:1/v1" in finished.stdout
+    assert "OPENAI_BASE_URL=" in finished.stdout
+
+
+def test_a_url_without_a_scheme_is_refused() -> None:
+    finished = start("--endpoint", "localhost:8000")
+    assert finished.returncode == 2
+    assert "'localhost:8000' is not a URL" in finished.stdout
+
+
+def test_a_missing_data_folder_is_named() -> None:
+    finished = start("--endpoint", "http://127.0.0.1:1/v1", VERL_SPIDER_DATA_DIR="/nowhere")
+    assert finished.returncode == 2
+    assert "/nowhere" in finished.stdout
+
+
+@pytest.fixture(scope="module")
+def finished() -> Iterator[subprocess.CompletedProcess[str]]:
+    """Three questions, started inside `spider/` with every prompt shown."""
+    server = ChatServer()
+    server.script = any_query
+    yield start("--limit", "3", "--debug", OPENAI_BASE_URL=server.url, cwd=SCRIPT.parent)
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def failed() -> Iterator[subprocess.CompletedProcess[str]]:
+    """Two questions to an endpoint that knows no token ids and, after its first reply, nothing else either."""
+    server = ChatServer()
+
+    def script(request: Mapping[str, object]) -> Answer:
+        if request.get("return_token_ids"):
+            return 400, {"error": {"message": "unknown parameter: return_token_ids"}}
+        return "Hi" if last_message(request) == "Hi" else (400, {"error": {"message": "no more"}})
+
+    server.script = script
+    yield start("--limit", "2", OPENAI_BASE_URL=server.url)
+    server.close()
+
+
+def test_it_shows_each_question_with_query_verdict_and_reward(finished: subprocess.CompletedProcess[str]) -> None:
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    for line in ("query:   SELECT 1", "verdict: correct", "reward:  "):
+        assert finished.stdout.count(line) == 3
+
+
+def test_it_ends_with_a_table(finished: subprocess.CompletedProcess[str]) -> None:
+    assert "   #  reward  turns  tokens  seconds  failure" in finished.stdout
+    assert finished.stdout.rstrip().endswith("3 of 3 rollouts finished")
+
+
+def test_debug_shows_prompts_and_replies(finished: subprocess.CompletedProcess[str]) -> None:
+    assert "You are a careful SQLite analyst." in finished.stdout
+    assert "reply:\n```sql\nSELECT 1" in finished.stdout
+
+
+def test_it_leaves_no_log_behind(finished: subprocess.CompletedProcess[str]) -> None:
+    assert finished.returncode == 0
+    assert not list(SCRIPT.parent.glob("*.log"))
+
+
+def test_token_ids_are_not_mentioned_when_they_come(finished: subprocess.CompletedProcess[str]) -> None:
+    assert "no token ids" not in finished.stdout
+
+
+def test_an_endpoint_without_token_ids_is_said_to_be_useless_for_training(
+    failed: subprocess.CompletedProcess[str],
+) -> None:
+    assert "returns no token ids: fine for debugging, useless for training" in failed.stdout
+
+
+def test_when_every_rollout_fails_so_does_the_command(failed: subprocess.CompletedProcess[str]) -> None:
+    assert failed.returncode == 1
+    assert failed.stdout.count("failed: no more") == 2
+    assert "0 of 2 rollouts finished; failed: 2 rejected" in failed.stdout
