@@ -98,7 +98,7 @@ async def measure(url: str, size: int) -> tuple[list[float], list[float]]:
     """Rollouts a second of each round, of this agent and of the recipe."""
     import agentlightning as agl
 
-    from spider.lit_agent import LitSQLAgent, database_path
+    from spider.lit_agent import LitSQLAgent, database_path, span_bytes
     from spider.reward import evaluate_query
 
     class Recipe(LitSQLAgent):
@@ -119,7 +119,7 @@ async def measure(url: str, size: int) -> tuple[list[float], list[float]]:
 
     sampling = {"temperature": 1.0, "logprobs": True, "extra_body": {"return_token_ids": True}}
     llm = agl.ProxyLLM(endpoint=url, model="scripted", sampling_parameters=sampling)
-    store = agl.InMemoryLightningStore()
+    store = agl.InMemoryLightningStore(span_size_estimator=span_bytes)
     runner = agl.LitAgentRunner[Mapping[str, str]](agl.AgentOpsTracer(), heartbeat_interval=0)
     speeds: dict[type[LitSQLAgent], list[float]] = {LitSQLAgent: [], Recipe: []}
     last = ""
