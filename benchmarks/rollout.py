@@ -45,9 +45,9 @@ def main() -> int:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
     logger.setLevel(logging.INFO)
     logging.getLogger("agentlightning").setLevel(logging.ERROR)
-    from spider.agent_cli import QUIET
+    from spider.run_logging import keep_libraries_quiet
 
-    os.environ.update(QUIET)
+    keep_libraries_quiet()
     with tempfile.TemporaryDirectory() as folder, endpoint() as url:
         make_database(Path(folder) / "database" / "pets" / "pets.sqlite")
         os.environ["VERL_SPIDER_DATA_DIR"] = folder

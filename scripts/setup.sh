@@ -44,7 +44,9 @@ make_environment() {
 uv_install() {
     local index
     index=${UV_DEFAULT_INDEX:-${PIP_INDEX_URL:-$("$venv/bin/python" -m pip config get global.index-url 2>/dev/null || true)}}
-    UV_DEFAULT_INDEX=$index "$venv/bin/uv" pip install --python "$venv/bin/python" --no-deps "$@"
+    # Bytecode is made once, here: a run imports torch, vllm and verl in ten processes, and an environment with
+    # PYTHONDONTWRITEBYTECODE would have each of them compile all modules every time.
+    UV_DEFAULT_INDEX=$index "$venv/bin/uv" pip install --python "$venv/bin/python" --no-deps --compile-bytecode "$@"
 }
 
 install_everything() {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import sys
 import time
 from collections import Counter
@@ -14,6 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from spider.data import ROOT, data_dir, load_tasks
+from spider.run_logging import keep_libraries_quiet
 
 if TYPE_CHECKING:
     from spider.agent_graph import State
@@ -23,15 +23,6 @@ logger = logging.getLogger(__name__)
 
 SPLITS = {"dev": "test_dev.parquet", "dev_500": "test_dev_500.parquet", "train": "train_spider.parquet"}
 POLL_SECONDS = 0.05
-# Else tracing prints links and writes a log file where it is started, and litellm looks up prices on the net.
-QUIET = {
-    "AGENTOPS_LOG_SESSION_REPLAY_URL": "false",
-    "AGENTOPS_LOGGING_TO_FILE": "false",
-    "AGENTOPS_LOG_LEVEL": "CRITICAL",
-    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-    "LITELLM_LOG": "ERROR",
-}
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -52,8 +43,7 @@ def run(options: argparse.Namespace) -> int:
     logging.getLogger("spider").setLevel(logging.INFO)
     logging.getLogger("agentlightning").setLevel(logging.ERROR if options.debug else logging.CRITICAL)
     load_dotenv(ROOT / ".env")
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
+    keep_libraries_quiet()
     try:
         tasks = load_tasks(data_dir() / SPLITS[options.split], options.limit)
         endpoint = live_endpoint(options.endpoint, options.model)

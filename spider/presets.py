@@ -88,17 +88,17 @@ PRESETS: dict[str, Preset] = {
         mini_batch_size=4,
         max_token_len=4096,
         gradient_checkpointing=False,
-        steps=10,
+        steps=12,
         epochs=1,
-        test_freq=10,
-        save_freq=10,
+        test_freq=12,
+        save_freq=12,
         gpu_memory_utilization=0.5,
         tool_parser=None,
         torch_compile=False,
         max_turns=2,
-        context_chars=1000,
+        context_chars=700,
         n_runners=16,
-        val_limit=64,
+        val_limit=24,
     ),
     "smollm2": Preset(
         model="SmolLM2-135M-Instruct",
@@ -214,6 +214,7 @@ def to_verl(
             "rollout": _rollout(preset, seed),
         },
         "reward": {"num_workers": 0},
+        "transfer_queue": {"backend": {"SimpleStorage": {"num_data_storage_units": 1}}},
         "trainer": {
             "device": preset.device,
             "n_gpus_per_node": 1,
@@ -234,7 +235,6 @@ def to_verl(
     if preset.device == "cpu":
         # One logical GPU places the one worker; twelve logical cores let Ray start all actors on a small machine.
         config["ray_kwargs"] = {"ray_init": {"num_gpus": 1, "num_cpus": 12}}
-        config["transfer_queue"] = {"backend": {"SimpleStorage": {"num_data_storage_units": 1}}}
     return config
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 QUIET = {
+    "AGENTOPS_LOG_SESSION_REPLAY_URL": "false",
     "AGENTOPS_LOGGING_TO_FILE": "false",
     "AGENTOPS_LOG_LEVEL": "CRITICAL",
     "LITELLM_LOG": "CRITICAL",
@@ -32,10 +33,15 @@ class TerminalHandler(logging.Handler):
         tqdm.write(self.format(record), file=self._stream)
 
 
-def set_up_logging(path: Path) -> None:
-    """Send this project's lines to the terminal and all lines to a file. Call it before the libraries are imported."""
+def keep_libraries_quiet() -> None:
+    """Set the variables of `QUIET` that are not set yet. Call it before the libraries are imported."""
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
+
+
+def set_up_logging(path: Path) -> None:
+    """Send this project's lines to the terminal and all lines to a file. Call it before the libraries are imported."""
+    keep_libraries_quiet()
     file = logging.FileHandler(path, encoding="utf-8")
     file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[TerminalHandler(), file], force=True)

@@ -149,7 +149,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     write_ci_outputs(preset)
     import agentlightning as agl
 
-    from spider.sql_agent import LitSQLAgent
+    from spider.lit_agent import LitSQLAgent, span_bytes
     from spider.verl_bridge import VERL
 
     take_over_loggers()
@@ -168,6 +168,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
         n_runners=preset.n_runners,
         algorithm=algorithm,
         adapter={"agent_match": agent_match},
+        store=agl.InMemoryLightningStore(thread_safe=True, span_size_estimator=span_bytes),
         tracer=tracer,
         runner=agl.LitAgentRunner(tracer, poll_interval=RUNNER_POLL_SECONDS, interval_jitter=RUNNER_POLL_SECONDS / 3),
         strategy=agl.ClientServerExecutionStrategy(

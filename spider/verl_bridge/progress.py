@@ -13,7 +13,7 @@ from spider.verl_bridge.stats import RolloutStats
 
 logger = logging.getLogger(__name__)
 
-COLUMNS = (
+COLUMNS: tuple[str, ...] = (
     "step",
     "reward",
     "validation_accuracy",

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Trains side by side on a GPU machine without a network, in the background, and reports.
+#
+#   bash scripts/gpu/train_runs.sh start NAME PRESET [FLAGS…]    start one run; its folder is $WORK/NAME
+#   bash scripts/gpu/train_runs.sh status                       the last lines of every run
+#   bash scripts/gpu/train_runs.sh collect                      what the runs measured, into $OUT
+#
+# The packages are at hand on PYTHONPATH and the model in model/. Memory is given to vLLM in bytes, because several
+# engines that start on one card mistake each other's memory for their own when they profile it.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+WORK=${WORK:-/tmp/runs}
+mkdir -p "$WORK"
+
+case $1 in
+start)
+    name=$2 preset=$3
+    shift 3
+    setsid nohup python3 -m spider.train_sql_agent "$preset" --device cuda --output-dir "$WORK/$name" \
+        --set actor_rollout_ref.rollout.gpu_memory_utilization=0.1 \
+        --set actor_rollout_ref.rollout.enforce_eager=true \
+        --set actor_rollout_ref.rollout.engine_kwargs.vllm.kv_cache_memory_bytes="${KV_BYTES:-6000000000}" \
+        "$@" > "$WORK/$name.log" 2>&1 < /dev/null &
+    ;;
+status)
+    for log in "$WORK"/*.log; do
+        echo "== $(basename "$log" .log)"
+        tr '\r' '\n' < "$log" | grep -v '^training:' | tail -n "${LINES_EACH:-3}" | cut -c1-300
+    done
+    ;;
+collect)
+    : "${OUT:?name the folder for the results}"
+    tar czf "$OUT/runs.tar.gz" -C "$WORK" --exclude=checkpoints --exclude=tasks .
+    ls -l "$OUT"
+    ;;
+esac
