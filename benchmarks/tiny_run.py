@@ -3,8 +3,8 @@
     python benchmarks/tiny_run.py [--preset tiny] [--seeds 42 43 44] [-- FLAGS OF train_sql_agent ...]
 
 Runs ``python -m spider.train_sql_agent`` once per seed, one after the other, and writes the numbers with hardware and
-versions to ``benchmarks/results/tiny_run-<machine>.json``. Memory is the sum of the resident sets of all processes of
-the run, sampled every two seconds; pages that several processes share count once for each.
+versions to ``benchmarks/results/tiny_run-<machine>.json``. Memory is the sum of the proportional resident sets of all
+processes of the run (a page that several share counts once), sampled every three seconds.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def measure(preset: str, seed: int, flags: list[str]) -> dict[str, object]:
         peak = max(peak, _resident(run_id))
         if first_step is None and any(row["reward"] for row in read_progress(output_dir)):
             first_step = time.monotonic() - started
-        time.sleep(2.0)
+        time.sleep(3.0)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
     rows = read_progress(output_dir)
@@ -77,7 +77,7 @@ def _resident(run_id: str) -> int:
     total = 0
     for process in run_processes(run_id):
         try:
-            total += process.memory_info().rss
+            total += process.memory_full_info().pss
         except psutil.NoSuchProcess:
             continue
     return total

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 SPLITS = {"dev": "test_dev.parquet", "dev_500": "test_dev_500.parquet", "train": "train_spider.parquet"}
 POLL_SECONDS = 0.05
 
+
 @dataclass(frozen=True)
 class Outcome:
     """One question's rollout; `reward` is None and `failure` says why when it failed."""

@@ -80,13 +80,13 @@ PRESETS: dict[str, Preset] = {
         experiment="tiny",
         device="cpu",
         dtype="float32",  # processors without bfloat16 units emulate it, 5 times slower
-        train_batch_size=4,
+        train_batch_size=3,
         n=4,
-        max_prompt_length=896,
-        max_response_length=128,
+        max_prompt_length=640,
+        max_response_length=96,
         learning_rate=1e-5,
-        mini_batch_size=4,
-        max_token_len=4096,
+        mini_batch_size=3,
+        max_token_len=1536,
         gradient_checkpointing=False,
         steps=12,
         epochs=1,
@@ -97,8 +97,8 @@ PRESETS: dict[str, Preset] = {
         torch_compile=False,
         max_turns=2,
         context_chars=700,
-        n_runners=16,
-        val_limit=24,
+        n_runners=12,
+        val_limit=20,
     ),
     "smollm2": Preset(
         model="SmolLM2-135M-Instruct",
@@ -180,7 +180,8 @@ def to_verl(
         "param_offload": preset.offload,
         "optimizer_offload": preset.offload,
         "use_torch_compile": preset.torch_compile,
-        "dtype": preset.dtype,
+        # `dtype` alone leaves the forward pass under bfloat16 autocast.
+        "mixed_precision": {"param_dtype": preset.dtype, "reduce_dtype": "float32", "buffer_dtype": "float32"},
         "seed": seed,
     }
     config: dict[str, object] = {

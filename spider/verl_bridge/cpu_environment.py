@@ -16,6 +16,9 @@ def cpu_environment(cores: int | None = None) -> dict[str, str]:
         "VERL_ENGINE_DEVICE": "cuda",
         # Ray gives its workers the lowest priority; here they are the run.
         "RAY_worker_niceness": "0",
+        # Ray starts a Python process per logical core in advance; the few that are needed start on demand.
+        "RAY_prestart_worker_first_driver": "0",
+        "RAY_enable_worker_prestart": "0",
         # Ray pins OpenMP to one thread per worker unless it is told otherwise.
         "OMP_NUM_THREADS": str(count),
         # Pinned threads wait for each other whenever anything else runs on their core.

@@ -57,7 +57,7 @@ def test_workers_process_group_is_plain_gloo(answers: list[str]) -> None:
 
 def test_torch_refuses_the_backend_string_that_the_platform_avoids() -> None:
     with pytest.raises(ValueError, match=r"[Dd]uplicate"):
-        torch.distributed.distributed_c10d.BackendConfig(torch.distributed.Backend("cpu:gloo,cpu:gloo"))
+        torch.distributed.init_process_group("cpu:gloo,cpu:gloo", init_method="tcp://127.0.0.1:0", rank=0, world_size=1)
 
 
 def test_environment_gives_every_core_to_openmp() -> None:

@@ -52,7 +52,7 @@ def test_flattened_file_equals_verls_composed_configuration() -> None:
 def test_keys_that_the_yaml_leaves_out_are_fields_of_verls_classes() -> None:
     from dataclasses import fields
 
-    from verl.workers.config import RolloutConfig
+    from verl.workers.config import FSDPEngineConfig, RolloutConfig
 
-    names = {field.name for field in fields(RolloutConfig)}
+    names = {field.name for kind in (RolloutConfig, FSDPEngineConfig) for field in fields(kind)}
     assert {key.rpartition(".")[2] for key in DATACLASS_KEYS} <= names
