@@ -7,6 +7,10 @@
 # pieces. $EXTRA: wheels that $SITE lacks, and spider.tar.zst, a data folder in Spider's layout called spider.
 SITE=${SITE:-/tmp/site} PARTS=${PARTS:-/tmp/gguf} EXTRA=${EXTRA:-.gpu-extra}
 python3 -m pip install -q --no-index --no-deps --no-compile --upgrade --target "$SITE" "$EXTRA"/*.whl
+# agentops traces `openai` only where it lies in a site-packages folder; the user's may be a link to $SITE.
+export PYTHONUSERBASE=${PYTHONUSERBASE:-/tmp/userbase}
+user_site=$PYTHONUSERBASE/lib/python$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+mkdir -p "$user_site" && ln -sfn "$SITE" "$user_site/site-packages"
 export PYTHONPATH="$SITE:$PWD" HF_HUB_OFFLINE=1 VLLM_USE_FLASHINFER_SAMPLER=0 PYTHONUNBUFFERED=1
 python3 - "$EXTRA/spider.tar.zst" <<'PY'
 import sys, tarfile, zstandard

@@ -156,6 +156,8 @@ class StoreRolloutManager:
         reward = find_final_reward(spans)
         if reward is None:
             return SessionResult(calls=calls, dropped=rows.NO_REWARD)
+        if not calls:
+            return SessionResult(reward=float(reward), dropped=rows.NO_TRACED_CALL, detail=rows.NO_TRACED_CALL_DETAIL)
         triplets = await asyncio.to_thread(self._adapter.adapt, spans)
         usable, left_out = rows.rows_from_triplets(
             triplets, self._settings.max_prompt_length, self._settings.max_response_length

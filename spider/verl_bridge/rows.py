@@ -12,11 +12,18 @@ if TYPE_CHECKING:
 ROLLOUT_FAILED = "rollout_failed"
 TIMED_OUT = "timed_out"
 NO_REWARD = "no_reward"
+NO_TRACED_CALL = "no_traced_call"
 NO_MATCHED_NODE = "no_matched_node"
 EMPTY_TOKEN_IDS = "empty_token_ids"
 NO_LOG_PROBS = "no_log_probs"
 PROMPT_OVER_LIMIT = "prompt_over_limit"
 RESPONSE_OVER_LIMIT = "response_over_limit"
+
+
+NO_TRACED_CALL_DETAIL = (
+    "the tracer saw no call of a model. agentops instruments `openai` only where it lies in a site-packages folder of "
+    "this Python (not merely on PYTHONPATH), and records nothing with opentelemetry 1.45 or later"
+)
 
 
 @dataclass(frozen=True)
