@@ -10,5 +10,5 @@ if [[ $# -gt 0 && $1 != -* ]]; then
     shift
 fi
 bash "$root/scripts/setup.sh"
-if [[ $preset == tiny ]]; then "$root/.venv/bin/python" "$root/scripts/get_model.py" smollm2; fi
+if [[ $preset == tiny || $preset == smollm2 ]]; then "$root/.venv/bin/python" "$root/scripts/get_model.py" smollm2; fi
 exec "$root/.venv/bin/python" -m spider.train_sql_agent "$preset" "$@"

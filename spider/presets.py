@@ -38,7 +38,6 @@ class Preset:
         max_turns: The agent's turns; write counts as the first.
         context_chars: Most characters of schema and of result in a prompt.
         n_runners: agentlightning's runner processes: the rollouts in flight.
-        train_limit: Training questions to use; None for all.
         val_limit: Validation questions to use; None for all.
     """
 
@@ -68,15 +67,34 @@ class Preset:
     max_turns: int = 3
     context_chars: int = 2048
     n_runners: int = 10
-    train_limit: int | None = None
     val_limit: int | None = None
 
 
 QWEN = Preset(model="Qwen/Qwen2.5-Coder-1.5B-Instruct", n_runners=32)
 
+SMOLLM2 = Preset(
+    model="SmolLM2-135M-Instruct",
+    experiment="smollm2",
+    train_batch_size=16,
+    n=8,
+    max_prompt_length=1536,
+    max_response_length=160,
+    learning_rate=1e-5,
+    mini_batch_size=16,
+    max_token_len=12288,
+    gradient_checkpointing=False,
+    steps=80,
+    epochs=1,
+    test_freq=20,
+    save_freq=40,
+    gpu_memory_utilization=0.3,
+    tool_parser=None,
+    n_runners=32,
+)
+
 PRESETS: dict[str, Preset] = {
-    "tiny": Preset(
-        model="SmolLM2-135M-Instruct",
+    "tiny": replace(
+        SMOLLM2,
         experiment="tiny",
         device="cpu",
         dtype="float32",  # processors without bfloat16 units emulate it, 5 times slower
@@ -84,41 +102,18 @@ PRESETS: dict[str, Preset] = {
         n=4,
         max_prompt_length=640,
         max_response_length=96,
-        learning_rate=1e-5,
         mini_batch_size=2,
         max_token_len=1536,
-        gradient_checkpointing=False,
         steps=6,
-        epochs=1,
         test_freq=6,
         save_freq=6,
-        gpu_memory_utilization=0.5,
-        tool_parser=None,
         torch_compile=False,
         max_turns=2,
         context_chars=700,
         n_runners=8,
         val_limit=16,
     ),
-    "smollm2": Preset(
-        model="SmolLM2-135M-Instruct",
-        experiment="smollm2",
-        train_batch_size=16,
-        n=8,
-        max_prompt_length=1536,
-        max_response_length=160,
-        learning_rate=1e-5,
-        mini_batch_size=16,
-        max_token_len=12288,
-        gradient_checkpointing=False,
-        steps=80,
-        epochs=1,
-        test_freq=20,
-        save_freq=40,
-        gpu_memory_utilization=0.3,
-        tool_parser=None,
-        n_runners=32,
-    ),
+    "smollm2": SMOLLM2,
     "fast": replace(
         QWEN,
         model="Qwen/Qwen2.5-Coder-0.5B-Instruct",

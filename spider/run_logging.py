@@ -30,7 +30,10 @@ class TerminalHandler(logging.Handler):
         """Write one record."""
         from tqdm import tqdm
 
-        tqdm.write(self.format(record), file=self._stream)
+        try:
+            tqdm.write(self.format(record), file=self._stream)
+        except Exception:
+            self.handleError(record)
 
 
 def keep_libraries_quiet() -> None:

@@ -2,7 +2,8 @@
 
     python train_sql_agent.py PRESET [--active-agent REGEX] [--steps N] [--model PATH] [--dry-run]
 
-Presets: tiny (two CPU cores), fast (CI on a GPU), qwen, qwen-3b, llama (one 80 GB GPU), npu (Ascend). They are in
+Presets: tiny (two CPU cores), smollm2 (the same model on a GPU), fast (CI on a GPU), qwen, qwen-3b, llama (one 80 GB
+GPU), npu (Ascend). They are in
 ``spider/presets.py``; the same command works from the repository's root as ``python -m spider.train_sql_agent``.
 """
 
@@ -70,6 +71,10 @@ def select_preset(args: argparse.Namespace) -> Preset:
     if args.preset == "fast":
         preset = timestamped(preset)
     changes = {name: getattr(args, name) for name in ("model", "device", "steps", "n_runners", "val_limit")}
+    try:
+        re.compile(args.active_agent)
+    except re.error as error:
+        raise UsageError(f"--active-agent {args.active_agent!r} is not a regular expression: {error}") from error
     for name, value in changes.items():
         if isinstance(value, int) and value < 1:
             raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
@@ -93,19 +98,22 @@ def main(argv: list[str] | None = None) -> int:
         if args.dry_run:
             return dry_run(config)
         return train(preset, config, args, output_dir)
-    except (UsageError, UnknownKeyError, FileNotFoundError) as error:
+    except (UsageError, UnknownKeyError) as error:
         logger.error("error: %s", error)
         return 2
+    except KeyboardInterrupt:
+        return 130
     except Exception as error:
-        logger.debug("the run failed", exc_info=True)
-        logger.error("error: %s", first_cause(error))
+        logging.getLogger("traceback").exception("the run failed")
+        logger.error("error: %s", in_words(error))
         return 1
 
 
-def first_cause(error: BaseException) -> str:
-    """Return what failed first, in one line: the last error of the chain that has words of its own."""
-    text = f"{type(error).__name__}: {error}"
-    return text if error.__cause__ is None or str(error) else first_cause(error.__cause__)
+def in_words(error: BaseException) -> str:
+    """Return an error's kind and message, or its cause's when it has no message of its own."""
+    if error.__cause__ is not None and not str(error):
+        return in_words(error.__cause__)
+    return f"{type(error).__name__}: {error}"
 
 
 def with_settings(overrides: dict[str, object], settings: list[str]) -> dict[str, object]:
@@ -135,11 +143,12 @@ def dry_run(config: dict[str, object]) -> int:
 
 def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, output_dir: Path) -> int:
     """Train, and return 0 when the run came to its end, 130 when it was interrupted."""
-    from spider.data import data_dir, load_tasks
+    from spider.verl_bridge.processes import relaunch_marked
 
-    train_tasks = load_tasks(args.train_files or data_dir() / "train_spider.parquet", preset.train_limit)
-    val_tasks = load_tasks(args.val_files or data_dir() / "test_dev_500.parquet", preset.val_limit)
+    train_tasks = load_split(args.train_files, "train_spider.parquet")
+    val_tasks = load_split(args.val_files, "test_dev_500.parquet", preset.val_limit)
     require_model(preset)
+    relaunch_marked("spider.train_sql_agent")
     output_dir.mkdir(parents=True, exist_ok=True)
     from spider.run_logging import set_up_logging, take_over_loggers
 
@@ -184,15 +193,29 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     return 0 if algorithm.finished else 130
 
 
-def require_model(preset: Preset) -> None:
-    """Refuse a model that cannot be had as things stand.
+def load_split(path: Path | None, name: str, limit: int | None = None) -> list[dict[str, str]]:
+    """Load the tasks of a file, or of the data folder's file of that name.
 
     Raises:
-        UsageError: If the model is neither a folder nor reachable.
+        UsageError: If there are none to be had.
+    """
+    from spider.data import data_dir, load_tasks
+
+    try:
+        return load_tasks(path or data_dir() / name, limit)
+    except (OSError, ValueError) as error:
+        raise UsageError(str(error)) from error
+
+
+def require_model(preset: Preset) -> None:
+    """Refuse a model that is neither a folder here nor, by its name, a hub's to give.
+
+    Raises:
+        UsageError: With the command or the variable that mends it.
     """
     if (Path(model_path(preset.model)) / "config.json").is_file():
         return
-    if preset.device == "cpu":
+    if preset.device == "cpu" or "/" not in preset.model:
         raise UsageError(
             f"no model at {preset.model}: run `python scripts/get_model.py smollm2`, or give --model FOLDER"
         )

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Lays out what training needs on a GPU machine without a network: packages, model, data.
 #
-#   . scripts/gpu/prepare.sh      # from the repository's root; sets PYTHONPATH and VERL_SPIDER_DATA_DIR
+#   . scripts/gpu/prepare.sh      # from the repository's root; sets PYTHONPATH and what else the runs need
 #
+# Spider then lies in /tmp/spider: VERL_SPIDER_DATA_DIR=/tmp/spider for a run on it, else runs use the sample.
 # $SITE (default /tmp/site): a folder of packages, the locked requirements of a GPU. $PARTS: SmolLM2's GGUF file in
 # pieces. $EXTRA: wheels that $SITE lacks, and spider.tar.zst, a data folder in Spider's layout called spider.
 SITE=${SITE:-/tmp/site} PARTS=${PARTS:-/tmp/gguf} EXTRA=${EXTRA:-.gpu-extra}
@@ -19,7 +20,6 @@ with open(sys.argv[1], "rb") as file:
     stream = zstandard.ZstdDecompressor().stream_reader(file)
     tarfile.open(fileobj=stream, mode="r|").extractall("/tmp", filter="data")
 PY
-export SPIDER_DATA=/tmp/spider
 mkdir -p model/.cache
 cat "$PARTS"/part.* > model/.cache/SmolLM2-135M-Instruct.Q4_1.gguf
 python3 scripts/get_model.py smollm2

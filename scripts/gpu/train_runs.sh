@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.."
 WORK=${WORK:-/tmp/runs}
 mkdir -p "$WORK"
 
-case $1 in
+case ${1:-} in
 start)
     name=$2 preset=$3
     shift 3
@@ -25,12 +25,16 @@ start)
 status)
     for log in "$WORK"/*.log; do
         echo "== $(basename "$log" .log)"
-        tr '\r' '\n' < "$log" | grep -v '^training:' | tail -n "${LINES_EACH:-3}" | cut -c1-300
+        tr '\r' '\n' < "$log" | { grep -v '^training:' || true; } | tail -n "${LINES_EACH:-3}" | cut -c1-300
     done
     ;;
 collect)
     : "${OUT:?name the folder for the results}"
     tar czf "$OUT/runs.tar.gz" -C "$WORK" --exclude=checkpoints --exclude=tasks .
     ls -l "$OUT"
+    ;;
+*)
+    echo "usage: train_runs.sh start NAME PRESET [FLAGS…] | status | collect" >&2
+    exit 2
     ;;
 esac

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from agentlightning import Algorithm
 from agentlightning.types import Dataset
 
+from spider.run_logging import take_over_loggers
 from spider.verl_bridge.processes import end_run, mark_run, start_reaper
 from spider.verl_bridge.progress import Progress
 from spider.verl_bridge.task_dataset import write_tasks
@@ -50,8 +51,9 @@ class VERL(Algorithm):
         super().__init__()
         self.config = resolve_config(config)
         self.finished = False
-        """Whether the run came to its end, rather than to an error or an interrupt."""
+        """Whether the run came to its end or stopped after a step when asked to, rather than by an error or Ctrl-C."""
         self._trainer: StoreTrainer | None = None
+        self._stop_requested = False
 
     async def run(self, train_dataset: Dataset[Any] | None = None, val_dataset: Dataset[Any] | None = None) -> None:
         """Train until verl's last step.
@@ -72,10 +74,10 @@ class VERL(Algorithm):
         _prepare(self.config, output_dir, train_dataset, val_dataset)
         progress = Progress(output_dir, sys.stderr)
         store, adapter = self.get_store(), cast("TraceAdapter[list[Triplet]]", self.get_adapter())
-        _start_ray(self.config)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop_after_step)
         try:
             with _console_log(output_dir, verbose=self.config.agentlightning.verbose):
+                _start_ray(self.config)
+                asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop_after_step)
                 await _in_thread(lambda: self._train(store, adapter, progress))
         finally:
             progress.close()
@@ -91,13 +93,16 @@ class VERL(Algorithm):
 
         tq.init(self.config.transfer_queue)
         trainer = self._trainer = make_trainer(self.config, progress)
+        trainer.stop_requested = self._stop_requested
         succeeded = False
         try:
             logger.info("loading the model into the trainer and into vLLM")
             trainer.init()
             settings = _rollout_settings(self.config, trainer)
             servers = {"model": settings.model, "endpoints": list(settings.endpoints)}
-            (progress.output_dir / "servers.json").write_text(json.dumps(servers), encoding="utf-8")
+            written = progress.output_dir / "servers.json.part"
+            written.write_text(json.dumps(servers), encoding="utf-8")
+            written.replace(progress.output_dir / "servers.json")
             trainer.manager = StoreRolloutManager(store, adapter, settings)
             logger.info("ready: %d steps", trainer.total_training_steps)
             with contextlib.suppress(TrainingStoppedError):
@@ -110,6 +115,7 @@ class VERL(Algorithm):
 
     def _stop_after_step(self) -> None:
         logger.warning("asked to stop: finishing the step and saving a checkpoint first")
+        self._stop_requested = True
         if self._trainer is not None:
             self._trainer.stop_requested = True
 
@@ -149,6 +155,8 @@ def _start_ray(config: "DictConfig") -> None:
     validate_config(config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
     config.transfer_queue.enable = True
     OmegaConf.resolve(config)
+    if not config.agentlightning.verbose:
+        take_over_loggers()
     if ray.is_initialized():
         return
     logger.info("starting Ray")
@@ -220,7 +228,8 @@ async def _in_thread(work: Callable[[], None]) -> None:
             work()
         except BaseException as caught:
             error = caught
-        loop.call_soon_threadsafe(_settle, done, error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle, done, error)
 
     threading.Thread(target=target, name="verl-trainer", daemon=True).start()
     await done

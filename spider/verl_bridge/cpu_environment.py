@@ -9,7 +9,7 @@ def cpu_environment(cores: int | None = None) -> dict[str, str]:
     Args:
         cores: Number of cores to use; all of the machine's by default.
     """
-    count = cores or os.cpu_count() or 1
+    count = cores or len(os.sched_getaffinity(0))
     return {
         "VERL_PLATFORM": "cpu",
         # verl registers its FSDP engine for cuda and npu; on CPU the cuda class runs unchanged.

@@ -26,6 +26,17 @@ def mark_run() -> str:
     return os.environ.setdefault(RUN_ID, uuid.uuid4().hex)
 
 
+def relaunch_marked(module: str) -> None:
+    """Start this program anew, in place, when it is not marked yet.
+
+    A process's environment is visible to others only as it was when its program started, so a mark set later would not
+    be seen on processes that are forked from this one.
+    """
+    if RUN_ID not in os.environ:
+        mark_run()
+        os.execv(sys.executable, [sys.executable, "-m", module, *sys.argv[1:]])
+
+
 def run_processes(run_id: str) -> list[psutil.Process]:
     """List the run's processes other than this one and its reaper."""
     found: list[psutil.Process] = []

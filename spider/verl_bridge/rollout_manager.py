@@ -7,6 +7,7 @@ manager queues the rollouts in the store, where agentlightning's runners take th
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -29,6 +30,9 @@ logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.1
 """Seconds between two looks at the store for finished rollouts."""
+
+RUNNER_GRACE_SECONDS = 60.0
+"""Seconds beyond a rollout's own time limit after which its runner counts as dead."""
 
 FINISHED = ("succeeded", "failed", "cancelled")
 
@@ -78,7 +82,6 @@ class StoreRolloutManager:
         self._resources: dict[tuple[Partition, int], str] = {}
         self._every_node = TracerTraceToTriplet(agent_match=".*")
         self._stats: dict[Partition, RolloutStats] = {"train": RolloutStats(), "val": RolloutStats()}
-        self._running: set[Future[None]] = set()
         self._error: BaseException | None = None
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="rollout-manager", daemon=True).start()
@@ -86,8 +89,7 @@ class StoreRolloutManager:
     def generate_sequences(self, prompts: "TensorDict") -> None:
         """Start the rollouts of a batch of prompts and return at once."""
         partition: Partition = "val" if "validate" in prompts and plain(prompts["validate"]) else "train"
-        future = asyncio.run_coroutine_threadsafe(self._run(unpack(prompts), partition), self._loop)
-        self._running.add(future)
+        future = asyncio.run_coroutine_threadsafe(self._run_or_fail(unpack(prompts), partition), self._loop)
         future.add_done_callback(self._settled)
 
     def take_stats(self, partition: Partition) -> RolloutStats:
@@ -96,14 +98,21 @@ class StoreRolloutManager:
         return stats
 
     def raise_if_failed(self) -> None:
-        """Raise what broke this manager's own thread, so that the trainer does not wait for rows in vain."""
+        """Raise what broke this manager's own thread."""
         if self._error is not None:
-            raise RuntimeError("the rollout manager failed") from self._error
+            raise RuntimeError(f"the rollout manager failed: {self._error!r}") from self._error
 
     def _settled(self, future: "Future[None]") -> None:
-        self._running.discard(future)
         if not future.cancelled() and future.exception() is not None:
             self._error = future.exception()
+
+    async def _run_or_fail(self, prompts: list[Prompt], partition: Partition) -> None:
+        try:
+            await self._run(prompts, partition)
+        except BaseException:
+            # verl waits for the end of these groups without a limit of its own.
+            await asyncio.to_thread(put_group_status, [prompt.uid for prompt in prompts], partition, "failure")
+            raise
 
     async def _run(self, prompts: list[Prompt], partition: Partition) -> None:
         n = self._settings.n if partition == "train" else self._settings.val_n
@@ -114,13 +123,18 @@ class StoreRolloutManager:
         results: dict[str, SessionResult] = {}
         waiting = {rollout.rollout_id for rollout in rollouts}
         open_groups = dict(enumerate(groups))
+        limit = self._settings.timeout_seconds + RUNNER_GRACE_SECONDS
+        last_end = time.monotonic()
         while waiting:
             await asyncio.sleep(POLL_SECONDS)
+            if time.monotonic() - last_end > limit:
+                raise TimeoutError(f"no rollout ended for {limit:.0f} s, {len(waiting)} are open: did the runners die?")
             for rollout_id in list(waiting):
                 rollout = await self._store.get_rollout_by_id(rollout_id)
                 if rollout is not None and rollout.status in FINISHED:
                     results[rollout_id] = await self._collect(rollout)
                     waiting.discard(rollout_id)
+                    last_end = time.monotonic()
             for i in [i for i, ids in open_groups.items() if waiting.isdisjoint(ids)]:
                 sessions = [results.pop(rollout_id) for rollout_id in open_groups.pop(i)]
                 await asyncio.to_thread(self._finish_group, prompts[i], sessions, partition)
@@ -151,7 +165,9 @@ class StoreRolloutManager:
         spans = list(await self._store.query_spans(rollout.rollout_id, attempt_id="latest"))
         calls = sum(span.name == "openai.chat.completion" for span in spans)
         if rollout.status != "succeeded":
-            reason = rows.ROLLOUT_FAILED if rollout.status == "failed" else rows.TIMED_OUT
+            attempt = await self._store.get_latest_attempt(rollout.rollout_id)
+            in_time = attempt is None or attempt.status not in ("timeout", "unresponsive")
+            reason = rows.ROLLOUT_FAILED if in_time else rows.TIMED_OUT
             return SessionResult(calls=calls, dropped=reason, detail=_error_text(spans))
         reward = find_final_reward(spans)
         if reward is None:
@@ -163,11 +179,12 @@ class StoreRolloutManager:
             triplets, self._settings.max_prompt_length, self._settings.max_response_length
         )
         if usable:
-            return SessionResult(usable, float(reward), calls)
+            return SessionResult(usable, float(reward), calls, left_out=left_out)
         nodes = self._every_node.adapt(spans) if not triplets else []
         return SessionResult(
             reward=float(reward),
             calls=calls,
+            left_out=left_out,
             dropped=rows.why_no_rows(triplets, left_out),
             nodes_seen=frozenset(str(triplet.metadata.get("agent_name")) for triplet in nodes),
         )

@@ -51,6 +51,7 @@ class SessionResult:
     Attributes:
         reward: The rollout's reward; None when it failed.
         calls: Number of LLM calls of all nodes.
+        left_out: Calls of the trained nodes that gave no row, by reason.
         dropped: The reason why there is no row; None when there is one.
         detail: The server's or the agent's own words for a failed rollout.
         nodes_seen: Names of the nodes that made calls; filled when no node matched.
@@ -59,6 +60,7 @@ class SessionResult:
     rows: list[Row] = field(default_factory=list)
     reward: float | None = None
     calls: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
     dropped: str | None = None
     detail: str = ""
     nodes_seen: frozenset[str] = frozenset()

@@ -20,6 +20,7 @@ class RolloutStats:
         groups: Questions.
         mixed_groups: Questions whose rollouts differ in reward: only these teach GRPO anything.
         dropped: Rollouts without a row, by reason.
+        left_out: Calls of the trained nodes without a row, by reason.
         details: The first words of a failure, by reason.
         nodes_seen: Names of the nodes that made calls in rollouts without a matched node.
     """
@@ -33,6 +34,7 @@ class RolloutStats:
     groups: int = 0
     mixed_groups: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
     details: dict[str, str] = field(default_factory=dict)
     nodes_seen: set[str] = field(default_factory=set)
 
@@ -49,6 +51,7 @@ class RolloutStats:
             self.prompt_tokens += sum(len(row.prompt_ids) for row in session.rows)
             self.response_tokens += sum(len(row.response_ids) for row in session.rows)
             self.nodes_seen |= session.nodes_seen
+            self.left_out += session.left_out
             if session.dropped:
                 self.dropped[session.dropped] += 1
                 self.details.setdefault(session.dropped, session.detail)
@@ -71,6 +74,7 @@ class RolloutStats:
             f"{prefix}/mixed_groups": self.mixed_groups / max(self.groups, 1),
             f"{prefix}/dropped": float(self.dropped.total()),
             **{f"{prefix}/dropped/{reason}": float(count) for reason, count in self.dropped.items()},
+            **{f"{prefix}/left_out_calls/{reason}": float(count) for reason, count in self.left_out.items()},
         }
 
     def dropped_text(self) -> str:

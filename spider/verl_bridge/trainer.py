@@ -77,13 +77,16 @@ class StoreTrainer(PPOTrainer):
         stats = self.manager.take_stats("train")
         metrics.update(stats.metrics("agent"))
         self.progress.step(global_steps, metrics, stats)
-
-    def on_step_end(self) -> None:
-        """Give the server the new weights; then stop here if that was asked for."""
-        super().on_step_end()
         if self.stop_requested:
+            self._stop()
+
+    def _stop(self) -> None:
+        """End the run after a step that is finished and reported, with a checkpoint of it."""
+        save_freq = self.config.trainer.save_freq
+        if save_freq <= 0 or self.global_steps % save_freq:
             self._save_checkpoint()
-            raise TrainingStoppedError
+        self._shutdown_dump_executor()
+        raise TrainingStoppedError
 
 
 class StoreTrainerSync(StoreTrainer, PPOTrainerSync):

@@ -46,8 +46,8 @@ def put_group_status(uids: Sequence[str], partition: Partition, status: str) -> 
     tq.kv_batch_put(keys=list(uids), partition_id=partition, tags=[{"status": status} for _ in uids])
 
 
-def put_group_rows(prompt: Prompt, sessions: Sequence[SessionResult], partition: Partition, version: int) -> int:
-    """Put all rows of one group and return how many there are.
+def put_group_rows(prompt: Prompt, sessions: Sequence[SessionResult], partition: Partition, version: int) -> None:
+    """Put all rows of one group.
 
     Args:
         prompt: The group's prompt.
@@ -65,7 +65,6 @@ def put_group_rows(prompt: Prompt, sessions: Sequence[SessionResult], partition:
             tags.append(_tags(prompt, session, index, version))
     if keys:
         tq.kv_batch_put(keys=keys, fields=list_of_dict_to_tensordict(fields), tags=tags, partition_id=partition)
-    return len(keys)
 
 
 def _fields(prompt: Prompt, session: SessionResult, number: int, index: int, version: int) -> dict[str, object]:

@@ -20,7 +20,9 @@ OPEN_SECTIONS = (
 
 DATACLASS_KEYS = (
     "actor_rollout_ref.rollout.enable_sleep_mode",
-    "actor_rollout_ref.actor.fsdp_config.mixed_precision",
+    "actor_rollout_ref.actor.fsdp_config.mixed_precision.param_dtype",
+    "actor_rollout_ref.actor.fsdp_config.mixed_precision.reduce_dtype",
+    "actor_rollout_ref.actor.fsdp_config.mixed_precision.buffer_dtype",
 )
 """Keys that verl's configuration classes have and its YAML leaves at their defaults."""
 
@@ -79,7 +81,7 @@ def _check_key(base: "DictConfig", path: str, value: object) -> None:
     parent_path, _, key = path.rpartition(".")
     parent = OmegaConf.select(base, parent_path) if parent_path else base
     known_keys = {str(name) for name in (parent or {})}
-    if key in known_keys or path.startswith(DATACLASS_KEYS):
+    if key in known_keys or path in DATACLASS_KEYS:
         return
     known = [f"{parent_path}.{name}" if parent_path else name for name in known_keys]
     close = difflib.get_close_matches(path, known, n=1)

@@ -75,16 +75,12 @@ def token_ids(model: str) -> list[int]:
 def watch_server(run: Run, stop: threading.Event) -> None:
     """Ask the run's own server, again and again, for its log-probs of one text."""
     file = run.output_dir / "servers.json"
+    while not file.is_file():
+        if stop.wait(0.5):
+            return
+    servers = json.loads(file.read_text(encoding="utf-8"))
+    request = {"model": servers["model"], "prompt": token_ids(servers["model"]), "max_tokens": 1, "prompt_logprobs": 0}
     while not stop.wait(1.0):
-        if not file.is_file():
-            continue
-        servers = json.loads(file.read_text(encoding="utf-8"))
-        request = {
-            "model": servers["model"],
-            "prompt": token_ids(servers["model"]),
-            "max_tokens": 1,
-            "prompt_logprobs": 0,
-        }
         try:
             reply = httpx.post(f"{servers['endpoints'][0]}/completions", json=request, timeout=60).raise_for_status()
         except httpx.HTTPError:
@@ -149,20 +145,20 @@ def test_served_log_probs_change_with_the_update(run: Run) -> None:
     assert np.abs(before - after).max() > 1e-4
 
 
-def test_served_log_probs_after_the_run_are_those_of_the_checkpoint(run: Run, tmp_path: Path) -> None:
+def test_served_log_probs_after_the_run_are_those_of_the_checkpoint(run: Run) -> None:
     import torch
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     actor = run.output_dir / "checkpoints" / "global_step_1" / "actor"
-    merge = [sys.executable, "-m", "verl.model_merger", "merge", "--backend", "fsdp"]
-    merge += ["--local_dir", str(actor), "--target_dir", str(tmp_path)]
-    subprocess.run(merge, check=True, cwd=tmp_path)
-    model = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32)
-    ids = torch.tensor([token_ids(str(tmp_path))])
+    # verl's merger would round the weights to bfloat16, which alone moves a log-prob by 0.4.
+    shard = torch.load(actor / "model_world_size_1_rank_0.pt", weights_only=False)
+    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(actor / "huggingface"), dtype=torch.float32)
+    model.load_state_dict({name: weight.to_local() for name, weight in shard.items()})
+    ids = torch.tensor([token_ids(str(actor / "huggingface"))])
     with torch.no_grad():
         log_probs = model(ids).logits[0, :-1].log_softmax(-1).gather(1, ids[0, 1:, None])[:, 0].numpy()
     assert np.corrcoef(log_probs, run.served[-1])[0, 1] > 0.99
-    assert np.abs(log_probs - run.served[-1]).max() < 0.05
+    assert np.abs(log_probs - run.served[-1]).max() < 0.01
 
 
 def test_checkpoint_and_learning_curve_are_written(run: Run) -> None:

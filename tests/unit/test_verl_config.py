@@ -14,6 +14,11 @@ def test_misspelt_key_is_refused_with_a_suggestion() -> None:
         resolve_config({"trainer": {"save_frq": 1}})
 
 
+def test_misspelt_key_below_a_key_that_the_yaml_leaves_out_is_refused() -> None:
+    with pytest.raises(UnknownKeyError, match="param_dtyp"):
+        resolve_config({"actor_rollout_ref": {"actor": {"fsdp_config": {"mixed_precision": {"param_dtyp": "fp32"}}}}})
+
+
 def test_unknown_section_is_refused() -> None:
     with pytest.raises(UnknownKeyError, match="no key trainr"):
         resolve_config({"trainr": {"save_freq": 1}})
@@ -55,4 +60,5 @@ def test_keys_that_the_yaml_leaves_out_are_fields_of_verls_classes() -> None:
     from verl.workers.config import FSDPEngineConfig, RolloutConfig
 
     names = {field.name for kind in (RolloutConfig, FSDPEngineConfig) for field in fields(kind)}
-    assert {key.rpartition(".")[2] for key in DATACLASS_KEYS} <= names
+    sections = {key.removeprefix("actor_rollout_ref.").partition(".")[2] for key in DATACLASS_KEYS}
+    assert {section.removeprefix("fsdp_config.").partition(".")[0] for section in sections} <= names
