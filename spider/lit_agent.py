@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,8 +11,6 @@ from langchain_core.callbacks import BaseCallbackHandler
 from spider.agent_graph import SQLAgent, State
 from spider.data import data_dir
 from spider.reward import evaluate_query
-
-logger = logging.getLogger(__name__)
 
 
 class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):

@@ -19,7 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import cast
 
-from spider.presets import PRESETS, ROOT, Preset, model_path, timestamped, to_verl
+from spider.data import ROOT
+from spider.presets import PRESETS, Preset, model_path, timestamped, to_verl
 from spider.verl_bridge.verl_config import UnknownKeyError
 
 logger = logging.getLogger("spider.train_sql_agent")

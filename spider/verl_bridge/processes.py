@@ -5,7 +5,6 @@ so a variable with the run's id marks them, and only them.
 """
 
 import contextlib
-import logging
 import os
 import subprocess
 import sys
@@ -13,8 +12,6 @@ import time
 import uuid
 
 import psutil
-
-logger = logging.getLogger(__name__)
 
 MODULE = "spider.verl_bridge.processes"
 RUN_ID = "SPIDER_RUN_ID"

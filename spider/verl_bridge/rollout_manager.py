@@ -5,7 +5,6 @@ manager queues the rollouts in the store, where agentlightning's runners take th
 """
 
 import asyncio
-import logging
 import threading
 import time
 from collections.abc import Sequence
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from agentlightning import Triplet
     from tensordict import TensorDict
 
-logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.1
 """Seconds between two looks at the store for finished rollouts."""

@@ -1,11 +1,11 @@
 """verl's stock V1 trainers with this project's reporting attached at their hooks."""
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from verl.trainer.ppo.v1 import PPOTrainer, PPOTrainerColocateAsync, PPOTrainerSync
 
 from spider.verl_bridge.rollout_manager import POLL_SECONDS, StoreRolloutManager
+from spider.verl_bridge.transfer import Partition
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
 
     from spider.verl_bridge.progress import Progress
-
-logger = logging.getLogger(__name__)
 
 
 class AllRolloutsDroppedError(RuntimeError):
@@ -56,10 +54,10 @@ class StoreTrainer(PPOTrainer):
         self.progress.validation(self.global_steps, stats)
         return metrics | stats.metrics("agent/val")
 
-    def _explain(self, error: Exception, partition: str, where: str) -> None:
+    def _explain(self, error: Exception, partition: Partition, where: str) -> None:
         """Raise the reason behind `error` when it is that no rollout gave a row."""
         self.manager.raise_if_failed()
-        stats = self.manager.take_stats("val" if partition == "val" else "train")
+        stats = self.manager.take_stats(partition)
         if stats.rollouts and not stats.rows:
             raise AllRolloutsDroppedError(
                 f"{where}: none of {stats.rollouts} rollouts gave a row to train on. {stats.explain_drops()}"

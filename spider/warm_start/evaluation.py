@@ -6,7 +6,6 @@ padding give NaN. Here every position sees at least itself.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,7 +22,6 @@ from spider.warm_start.training import end_of_turn, prompt_text
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-logger = logging.getLogger(__name__)
 
 REPLY_TOKENS = 160
 

@@ -6,7 +6,6 @@ it. Only hidden states at reply tokens go through the output layer, which would 
 
 from __future__ import annotations
 
-import logging
 import math
 import random
 import time
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from peft import PeftModel
     from transformers import PreTrainedTokenizerBase
 
-logger = logging.getLogger(__name__)
 
 LAYERS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 BUCKET_BATCHES = 32  # batches whose rows are sorted by length together
