@@ -5,12 +5,14 @@
 #   bash scripts/gpu/train_runs.sh status                       the last lines of every run
 #   bash scripts/gpu/train_runs.sh collect                      what the runs measured, into $OUT
 #
-# The packages are at hand on PYTHONPATH and the model in model/. Memory is given to vLLM in bytes, because several
-# engines that start on one card mistake each other's memory for their own when they profile it.
+# scripts/gpu/prepare.sh has laid out packages and model. Memory is given to vLLM in bytes, because several engines
+# that start on one card mistake each other's memory for their own when they profile it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 WORK=${WORK:-/tmp/runs}
 mkdir -p "$WORK"
+export PATH="${VENV:-/tmp/venv}/bin:$PATH" HF_HUB_OFFLINE=1 VLLM_USE_FLASHINFER_SAMPLER=0 VLLM_NO_USAGE_STATS=1
+unset PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 case ${1:-} in
 start)
