@@ -7,7 +7,6 @@ agentlightning's runners, which take them from the store and call vLLM directly.
 
 import asyncio
 import contextlib
-import importlib
 import json
 import logging
 import os
@@ -77,12 +76,7 @@ class VERL(Algorithm):
         store, adapter = self.get_store(), cast("TraceAdapter[list[Triplet]]", self.get_adapter())
         try:
             with _console_log(output_dir, verbose=self.config.agentlightning.verbose):
-                # Ray's start is mostly waiting for its processes; verl's and vLLM's modules take as long to import.
-                rollout = self.config.actor_rollout_ref.rollout.name
-                importing = threading.Thread(target=_import_trainer, args=(rollout,), name="imports", daemon=True)
-                importing.start()
                 _start_ray(self.config)
-                importing.join()
                 asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop_after_step)
                 await _in_thread(lambda: self._train(store, adapter, progress))
         finally:
@@ -177,13 +171,6 @@ def _start_ray(config: "DictConfig") -> None:
         defaults["address"] = "local"
     merged = OmegaConf.to_container(OmegaConf.merge(defaults, options))
     ray.init(**cast("dict[str, Any]", merged))
-
-
-def _import_trainer(rollout: str) -> None:
-    """Import what `VERL._train` needs; a failure shows there, where it is imported again."""
-    with contextlib.suppress(ImportError):
-        importlib.import_module("spider.verl_bridge.trainer")
-        importlib.import_module("verl.workers.rollout.replica").get_rollout_replica_class(rollout)
 
 
 def _end_ray(run_id: str) -> None:
