@@ -1,0 +1,161 @@
+"""Attention over packed rows with the variable-length flash kernel that torch itself carries; no flash-attn needed.
+
+verl trains on rows laid end to end, one after the other, with position ids that start again at 0 for each. transformers'
+``sdpa`` masks such a pack with a dense matrix over all pairs of its tokens; ``varlen`` attends inside each row only.
+
+To use it under verl, import this module in the workers and name the implementation::
+
+    actor_rollout_ref.model.external_lib=spider.verl_bridge.varlen_attention
+    actor_rollout_ref.model.override_config.attn_implementation=varlen
+
+Causal decoders in float16 or bfloat16 on CUDA get the flash kernel; other types and devices one
+`scaled_dot_product_attention` call per row. Padded batches, sliding windows and generation with a cache take ``sdpa``.
+"""
+
+import functools
+import inspect
+from typing import NamedTuple
+
+import torch
+from torch.nn.attention.varlen import varlen_attn
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+from verl.utils.ulysses import get_ulysses_sequence_parallel_world_size
+
+NAME = "varlen"
+
+
+class Rows(NamedTuple):
+    """Where the rows of a pack lie.
+
+    Attributes:
+        offsets: First token of each row and the number of tokens in all; int32 of shape (rows + 1,), on the device.
+        lengths: Tokens of each row.
+    """
+
+    offsets: torch.Tensor
+    lengths: list[int]
+
+
+def find_rows(position_ids: torch.Tensor) -> Rows:
+    """Find the rows in position ids of shape (batch, length): one begins wherever a position does not follow the last.
+
+    This waits for the device once.
+    """
+    positions = position_ids.cpu()
+    begins = torch.ones_like(positions, dtype=torch.bool)
+    begins[:, 1:] = positions.diff(dim=1) != 1
+    offsets = torch.cat([begins.flatten().nonzero().flatten(), torch.tensor([positions.numel()])])
+    return Rows(offsets.to(position_ids.device, torch.int32), offsets.diff().tolist())
+
+
+class Pack:
+    """Stands where the attention mask of a forward pass would be; its first layer finds the rows for all of them."""
+
+    def __init__(self) -> None:
+        self._rows: Rows | None = None
+
+    def rows(self, position_ids: torch.Tensor) -> Rows:
+        """Return the rows of this forward pass; the position ids, of shape (batch, length), are read the first time."""
+        if self._rows is None:
+            self._rows = find_rows(position_ids)
+        return self._rows
+
+
+def varlen_mask(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    attention_mask: torch.Tensor | None = None,
+    local_size: int | None = None,
+    use_vmap: bool = False,
+    **settings: object,
+) -> Pack | torch.Tensor | None:
+    """Return a `Pack` for rows without padding, cache or special masks, and what ``sdpa`` would take for the others.
+
+    The arguments are those of transformers' mask interface.
+
+    Raises:
+        NotImplementedError: Under Ulysses sequence parallelism, where a process holds a part of each row.
+    """
+    if attention_mask is None and q_length == kv_length and local_size is None and not use_vmap:
+        if get_ulysses_sequence_parallel_world_size() > 1:
+            raise NotImplementedError("varlen attention needs ulysses_sequence_parallel_size=1")
+        return Pack()
+    masks = {"attention_mask": attention_mask, "local_size": local_size, "use_vmap": use_vmap}
+    return sdpa_mask(batch_size, q_length, kv_length, **masks, **settings)
+
+
+def varlen_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: Pack | torch.Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    position_ids: torch.Tensor | None = None,
+    **settings: object,
+) -> tuple[torch.Tensor, None]:
+    """Attend inside each row of a pack; with any other mask, as ``sdpa`` does.
+
+    Args:
+        module: The attention layer.
+        query: Of shape (batch, heads, length, head size).
+        key: Of shape (batch, key heads, length, head size); each key head serves as many query heads.
+        value: As the key.
+        attention_mask: What `varlen_mask` returned.
+        dropout: Must be 0 for a pack.
+        scaling: Factor of the scores; one over the root of the head size when None.
+        position_ids: Of shape (batch, length) or (1, length).
+        **settings: What ``sdpa`` takes besides.
+
+    Returns:
+        The result, of shape (batch, length, heads, head size), and None for the weights.
+
+    Raises:
+        ValueError: If a pack comes with dropout or without position ids.
+    """
+    if not isinstance(attention_mask, Pack):
+        return sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **settings
+        )
+    if dropout or position_ids is None:
+        raise ValueError("varlen attention needs position ids and no dropout: use attn_implementation=sdpa")
+    batch, _, length, _ = query.shape
+    rows = attention_mask.rows(position_ids.expand(batch, length))
+    q, k, v = (states.transpose(1, 2).flatten(0, 1) for states in (query, key, value))
+    attend = _flash if _has_flash(query.device, query.dtype) else _row_by_row
+    return attend(q, k, v, rows, scaling).unflatten(0, (batch, length)), None
+
+
+def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows, scaling: float | None) -> torch.Tensor:
+    longest = max(rows.lengths)
+    # torch 2.11 takes fewer key heads as they are; later versions want to be told.
+    shared = {"enable_gqa": True} if "enable_gqa" in inspect.signature(varlen_attn).parameters else {}
+    causal = (-1, 0)
+    return varlen_attn(
+        q, k, v, rows.offsets, rows.offsets, longest, longest, scale=scaling, window_size=causal, **shared
+    )
+
+
+def _row_by_row(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows, scaling: float | None) -> torch.Tensor:
+    results: list[torch.Tensor] = []
+    for states in zip(*(packed.split(rows.lengths) for packed in (q, k, v)), strict=True):
+        query, key, value = (row.transpose(0, 1)[None] for row in states)
+        attended = scaled_dot_product_attention(query, key, value, is_causal=True, scale=scaling, enable_gqa=True)
+        results.append(attended[0].transpose(0, 1))
+    return torch.cat(results)
+
+
+@functools.cache
+def _has_flash(device: torch.device, dtype: torch.dtype) -> bool:
+    if device.type != "cuda" or dtype not in (torch.float16, torch.bfloat16):
+        return False
+    return torch.backends.cuda.is_flash_attention_available() and torch.cuda.get_device_capability(device) >= (8, 0)
+
+
+AttentionInterface.register(NAME, varlen_attention)
+AttentionMaskInterface.register(NAME, varlen_mask)
