@@ -1,7 +1,7 @@
 """Attention over packed rows with the variable-length flash kernel that torch itself carries; no flash-attn needed.
 
-verl trains on rows laid end to end, with position ids that start again at 0 for each. transformers' ``sdpa`` masks such a
-pack with a dense matrix over all pairs of its tokens; ``varlen`` attends inside each row only.
+verl trains on rows laid end to end, with position ids that start again at 0 for each. transformers' ``sdpa`` masks
+such a pack with a dense matrix over all pairs of its tokens; ``varlen`` attends inside each row only.
 
 To use it under verl, import this module in the workers and name the implementation::
 
