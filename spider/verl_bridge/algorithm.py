@@ -88,6 +88,7 @@ class VERL(Algorithm):
     def _train(self, store: "LightningStore", adapter: "TraceAdapter[list[Triplet]]", progress: Progress) -> None:
         import transfer_queue as tq
 
+        from spider.verl_bridge.rollout_log import FILE, RolloutLog
         from spider.verl_bridge.rollout_manager import StoreRolloutManager
         from spider.verl_bridge.trainer import TrainingStoppedError, make_trainer
 
@@ -103,7 +104,7 @@ class VERL(Algorithm):
             written = progress.output_dir / "servers.json.part"
             written.write_text(json.dumps(servers), encoding="utf-8")
             written.replace(progress.output_dir / "servers.json")
-            trainer.manager = StoreRolloutManager(store, adapter, settings)
+            trainer.manager = StoreRolloutManager(store, adapter, settings, RolloutLog(progress.output_dir / FILE))
             logger.info("ready: %d steps", trainer.total_training_steps)
             with contextlib.suppress(TrainingStoppedError):
                 trainer.fit(cast("Any", trainer.manager))

@@ -17,6 +17,7 @@ from agentlightning.adapter import TracerTraceToTriplet
 from agentlightning.emitter import find_final_reward
 
 from spider.verl_bridge import rows
+from spider.verl_bridge.rollout_log import RolloutLog, call_texts
 from spider.verl_bridge.rows import SessionResult
 from spider.verl_bridge.stats import RolloutStats
 from spider.verl_bridge.transfer import Partition, Prompt, plain, put_group_rows, put_group_status, unpack
@@ -69,14 +70,20 @@ class StoreRolloutManager:
         store: The store that the runners take rollouts from.
         adapter: Turns a rollout's spans into the triplets of the trained nodes.
         settings: How prompts become rollouts.
+        log: Where the rollouts' texts go.
     """
 
     def __init__(
-        self, store: LightningStore, adapter: "TraceAdapter[list[Triplet]]", settings: RolloutSettings
+        self,
+        store: LightningStore,
+        adapter: "TraceAdapter[list[Triplet]]",
+        settings: RolloutSettings,
+        log: RolloutLog | None = None,
     ) -> None:
         self._store = store
         self._adapter = adapter
         self._settings = settings
+        self._log = log
         self._resources: dict[tuple[Partition, int], str] = {}
         self._every_node = TracerTraceToTriplet(agent_match=".*")
         self._stats: dict[Partition, RolloutStats] = {"train": RolloutStats(), "val": RolloutStats()}
@@ -161,6 +168,12 @@ class StoreRolloutManager:
 
     async def _collect(self, rollout: Rollout) -> SessionResult:
         spans = list(await self._store.query_spans(rollout.rollout_id, attempt_id="latest"))
+        result = await self._result(rollout, spans)
+        if self._log is not None:
+            result.texts = await asyncio.to_thread(call_texts, spans)
+        return result
+
+    async def _result(self, rollout: Rollout, spans: list[Span]) -> SessionResult:
         calls = sum(span.name == "openai.chat.completion" for span in spans)
         if rollout.status != "succeeded":
             attempt = await self._store.get_latest_attempt(rollout.rollout_id)
@@ -191,6 +204,8 @@ class StoreRolloutManager:
         # The rows come before the group's end: verl takes a group as soon as it reads `finished`.
         put_group_rows(prompt, sessions, partition, version=max(prompt.global_step - 1, 0))
         self._stats[partition].add_group(sessions)
+        if self._log is not None:
+            self._log.add_group(prompt, sessions, partition)
         failed = any(not session.rows for session in sessions)
         put_group_status([prompt.uid], partition, "failure" if failed else "finished")
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agentlightning import Triplet
 
+    from spider.verl_bridge.rollout_log import CallText
+
 # Why a call or a rollout gives no training row.
 ROLLOUT_FAILED = "rollout_failed"
 TIMED_OUT = "timed_out"
@@ -55,6 +57,7 @@ class SessionResult:
         dropped: The reason why there is no row; None when there is one.
         detail: The server's or the agent's own words for a failed rollout.
         nodes_seen: Names of the nodes that made calls; filled when no node matched.
+        texts: The replies of all nodes, for the run's record.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -64,6 +67,7 @@ class SessionResult:
     dropped: str | None = None
     detail: str = ""
     nodes_seen: frozenset[str] = frozenset()
+    texts: "list[CallText]" = field(default_factory=list)
 
 
 def rows_from_triplets(

@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.chat_server import ChatServer, last_message, two_turns
 from spider.sql_agent import LitSQLAgent
+from spider.verl_bridge.rollout_log import call_texts, last_query
 
 TASK = {"question": "How many pets are there?", "db_id": "pets", "query": "SELECT count(id) FROM pet"}
 VAL_TASK = {**TASK, "db_id": "pets_val"}
@@ -77,6 +78,14 @@ def test_the_adapter_finds_the_calls_of_a_node_by_its_name(chat_server: ChatServ
     # `write` matches `rewrite_query` too.
     assert names["write"] == ["write_query", "rewrite_query"]
     assert len(names[".*"]) == 4
+
+
+def test_the_record_of_a_rollout_holds_every_nodes_reply(chat_server: ChatServer) -> None:
+    chat_server.say("```sql\nSELECT 4\n```", "THE QUERY IS INCORRECT.", COUNT, "THE QUERY IS CORRECT.")
+    texts = call_texts(roll(chat_server, return_token_ids=True).spans)
+    assert [call["node"] for call in texts] == ["write_query", "check_query", "rewrite_query", "check_query"]
+    assert (texts[1]["text"], texts[2]["text"]) == ("THE QUERY IS INCORRECT.", COUNT)
+    assert last_query(texts) == "SELECT count(*) FROM pet"
 
 
 def test_token_ids_reach_the_triplet_as_the_server_returned_them(chat_server: ChatServer) -> None:

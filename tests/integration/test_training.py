@@ -131,6 +131,16 @@ def test_dumped_rows_hold_the_agents_own_prompts(run: Run) -> None:
     assert all("Question:" in row["input"] for row in real)
 
 
+def test_every_rollout_is_recorded_with_its_replies(run: Run) -> None:
+    lines = (run.output_dir / "rollouts.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    trained = [record for record in records if record["mode"] == "train"]
+    assert sum(record["reward"] for record in trained) / len(trained) == pytest.approx(float(run.steps[0]["reward"]))
+    assert {record["step"] for record in trained} == {1}
+    assert {record["step"] for record in records if record["mode"] == "val"} == {0, 1}
+    assert all(record["turns"][0]["node"] == "write_query" and record["turns"][0]["text"] for record in records)
+
+
 def test_no_rollout_is_dropped(run: Run) -> None:
     assert [step["dropped"] for step in run.steps] == ["0"]
 
