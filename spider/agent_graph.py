@@ -9,10 +9,11 @@ agent.graph().invoke({"question": "How many books are there?"})["answer"]
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
@@ -24,8 +25,11 @@ from openai.types.chat import ChatCompletion
 
 from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
 from spider.database import Database, Execution, cell_text, open_database
+from spider.outcomes import outcome
 from spider.prompts import (
+    DEFAULT_TEMPLATES,
     NO_QUERY_FEEDBACK,
+    Templates,
     check_messages,
     extract_query,
     is_correct,
@@ -42,8 +46,19 @@ AGENT = "sql_agent"  # where a run's configuration holds its agent
 Messages = list[dict[str, str]]
 
 
+class Attempt(TypedDict):
+    """A query that was run, and what became of it: one of `spider.outcomes.OUTCOMES`."""
+
+    query: str
+    outcome: str
+
+
 class State(MessagesState):
-    """One question's way through the graph. `messages` keeps every prompt and reply, `num_turns` counts queries."""
+    """One question's way through the graph.
+
+    `messages` keeps every prompt and reply, `attempts` every query that was run; `num_turns` counts queries, one that
+    repeats its predecessor and so isn't run again included.
+    """
 
     question: str
     query: str
@@ -51,6 +66,7 @@ class State(MessagesState):
     answer: str
     feedback: str
     num_turns: int
+    attempts: Annotated[list[Attempt], operator.add]
 
 
 class Question(TypedDict):
@@ -67,6 +83,7 @@ class Update(TypedDict, total=False):
     answer: str
     feedback: str
     num_turns: int
+    attempts: list[Attempt]
     messages: list[dict[str, str] | AIMessage]
 
 
@@ -77,7 +94,8 @@ class SQLAgent:
     names the model and its sampling parameters, as a training run does: ``{"model": ..., "temperature": ...}``;
     without it, and without `endpoint`, they come from the environment. The schema and a query's result take at most
     `table_info_truncate` and `execution_truncate` characters of a prompt. With `check_last_turn` off, the checker isn't
-    asked about a query that could not be rewritten any more.
+    asked about a query that could not be rewritten any more. `templates` takes the place of the usual instructions. A
+    query whose outcome is one of `final_outcomes` ends the work: it is neither checked nor rewritten.
 
     Raises:
         ValueError: no endpoint is set, or the URL of the database can't be used.
@@ -94,6 +112,8 @@ class SQLAgent:
         table_info_truncate: int = 2048,
         execution_truncate: int = 2048,
         check_last_turn: bool = True,
+        templates: Templates = DEFAULT_TEMPLATES,
+        final_outcomes: Collection[str] = (),
     ) -> None:
         """Open nothing yet but check what was given."""
         self.database: Database = open_database(db)
@@ -103,6 +123,8 @@ class SQLAgent:
         self.table_info_truncate = table_info_truncate
         self.execution_truncate = execution_truncate
         self.check_last_turn = check_last_turn
+        self.templates = templates
+        self.final_outcomes = frozenset(final_outcomes)
         sampling = dict(verl_replacement or {})
         model = sampling.pop("model", None)
         found = endpoint_from_environment(endpoint, str(model) if model else None)
@@ -116,7 +138,9 @@ class SQLAgent:
     def write(self, state: State) -> Update:
         """Turn 1: ask for a query."""
         prompt, reply = self._ask(
-            lambda share: write_messages(state["question"], self._schema(state, share), self.database.dialect)
+            lambda share: write_messages(
+                state["question"], self._schema(state, share), self.database.dialect, self.templates
+            )
         )
         return {"query": extract_query(reply.text), "num_turns": 1, "messages": [*prompt, reply]}
 
@@ -124,11 +148,14 @@ class SQLAgent:
         """Run the query."""
         execution = self.database.execute(state["query"], self.execution_truncate)
         self._log("execution", execution.text)
-        return {"execution": execution.text, "answer": describe(execution)}
+        attempt = Attempt(query=state["query"], outcome=outcome(execution))
+        return {"execution": execution.text, "answer": describe(execution), "attempts": [attempt]}
 
     def check(self, state: State) -> tuple[Update, bool]:
         """Ask whether the query answers the question; the second value is whether the work is done."""
         last = state["num_turns"] >= self.max_turns
+        if state["attempts"][-1]["outcome"] in self.final_outcomes:
+            return {"feedback": ""}, True
         if not state["query"]:
             return {"feedback": NO_QUERY_FEEDBACK}, last
         if last and not self.check_last_turn:
@@ -140,6 +167,7 @@ class SQLAgent:
                 state["query"],
                 cut_lines(state["execution"], int(self.execution_truncate * share)),
                 self.database.dialect,
+                self.templates,
             )
         )
         return {"feedback": reply.text, "messages": [*prompt, reply]}, last or is_correct(reply.text)
@@ -154,6 +182,7 @@ class SQLAgent:
                 cut_lines(state["execution"], int(self.execution_truncate * share)),
                 cut_lines(state["feedback"], int(self.execution_truncate * share)),
                 self.database.dialect,
+                self.templates,
             )
         )
         query = extract_query(reply.text)

@@ -6,6 +6,7 @@ part once for a question's whole group of rollouts and all their turns. The task
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 CORRECT = "THE QUERY IS CORRECT."
 INCORRECT = "THE QUERY IS INCORRECT."
@@ -14,20 +15,42 @@ NO_QUERY_FEEDBACK = "The reply held no SQL query. Give one query in a fenced sql
 Reply = str | Sequence[str | Mapping[str, object]]
 """A chat message's content: plain text, or a list of parts."""
 
-_WRITE_TASK = (
-    "Write one {dialect} query that answers the question. Use only the tables and columns shown. "
-    "Reply with the query alone, fenced by ```sql and ```."
-)
-_CHECK_TASK = (
-    "Does the query answer the question? Common mistakes: NOT IN with NULL; UNION in place of UNION ALL; BETWEEN for "
-    "an exclusive range; mismatched types in predicates; identifiers not quoted; a wrong number of arguments; a cast "
-    "to the wrong type; joins on the wrong columns; execution failed; an unreasonable result. "
-    "Name the mistakes you find in one line each, then end with " + CORRECT + " or " + INCORRECT
-)
-_REWRITE_TASK = (
-    "Write a better {dialect} query that answers the question and mends these mistakes. Use only the tables and "
-    "columns shown. Reply with the query alone, fenced by ```sql and ```."
-)
+
+@dataclass(frozen=True)
+class Templates:
+    """The instructions of the prompts; ``{dialect}`` in them becomes the database's. Their frame is fixed.
+
+    Raises:
+        ValueError: an instruction is empty, or `check` doesn't name both verdicts.
+    """
+
+    system: str = "You are a careful {dialect} analyst."
+    write: str = (
+        "Write one {dialect} query that answers the question. Use only the tables and columns shown. "
+        "Reply with the query alone, fenced by ```sql and ```."
+    )
+    check: str = (
+        "Does the query answer the question? Common mistakes: NOT IN with NULL; UNION in place of UNION ALL; BETWEEN "
+        "for an exclusive range; mismatched types in predicates; identifiers not quoted; a wrong number of arguments; "
+        "a cast to the wrong type; joins on the wrong columns; execution failed; an unreasonable result. "
+        "Name the mistakes you find in one line each, then end with " + CORRECT + " or " + INCORRECT
+    )
+    rewrite: str = (
+        "Write a better {dialect} query that answers the question and mends these mistakes. Use only the tables and "
+        "columns shown. Reply with the query alone, fenced by ```sql and ```."
+    )
+
+    def __post_init__(self) -> None:
+        """Check the instructions."""
+        for name, text in vars(self).items():
+            if not text.strip():
+                raise ValueError(f"the template {name} is empty")
+        for verdict in (CORRECT, INCORRECT):
+            if verdict.rstrip(".") not in self.check:
+                raise ValueError(f"the template check must ask for the verdict {verdict!r}")
+
+
+DEFAULT_TEMPLATES = Templates()
 
 _STATEMENT = (
     r"(?:SELECT|WITH|VALUES|EXPLAIN|INSERT|UPDATE|DELETE|REPLACE|CREATE|ALTER|DROP|ATTACH|DETACH|PRAGMA|BEGIN|COMMIT"
@@ -46,24 +69,37 @@ _VERDICT = re.compile(r"\bthe query is (in)?correct\b", re.IGNORECASE)
 _MARKUP = re.compile(r"</?[A-Za-z]+/?>|[*`~#<>\\\"'\u2018\u2019\u201c\u201d]")
 
 
-def write_messages(question: str, schema: str, dialect: str = "SQLite") -> list[dict[str, str]]:
+def write_messages(
+    question: str, schema: str, dialect: str = "SQLite", templates: Templates = DEFAULT_TEMPLATES
+) -> list[dict[str, str]]:
     """The first turn: chat messages that ask for a query."""
-    return _messages(question, schema, dialect, _WRITE_TASK.format(dialect=dialect))
+    return _messages(question, schema, dialect, templates, templates.write)
 
 
 def check_messages(
-    question: str, schema: str, query: str, execution: str, dialect: str = "SQLite"
+    question: str,
+    schema: str,
+    query: str,
+    execution: str,
+    dialect: str = "SQLite",
+    templates: Templates = DEFAULT_TEMPLATES,
 ) -> list[dict[str, str]]:
     """The checker's turn: `execution` is `Execution.text`. The reply ends with one of the two verdicts."""
-    return _messages(question, schema, dialect, f"{_attempt(query, execution)}\n\n{_CHECK_TASK}")
+    return _messages(question, schema, dialect, templates, templates.check, _attempt(query, execution))
 
 
 def rewrite_messages(
-    question: str, schema: str, query: str, execution: str, feedback: str, dialect: str = "SQLite"
+    question: str,
+    schema: str,
+    query: str,
+    execution: str,
+    feedback: str,
+    dialect: str = "SQLite",
+    templates: Templates = DEFAULT_TEMPLATES,
 ) -> list[dict[str, str]]:
     """A later turn: asks for a better query, given the last one, its result and the checker's feedback."""
-    task = _REWRITE_TASK.format(dialect=dialect)
-    return _messages(question, schema, dialect, f"{_attempt(query, execution)}\n\nFeedback:\n{feedback}\n\n{task}")
+    before = f"{_attempt(query, execution)}Feedback:\n{feedback}\n\n"
+    return _messages(question, schema, dialect, templates, templates.rewrite, before)
 
 
 def format_query(sql: str) -> str:
@@ -104,15 +140,18 @@ def is_correct(reply: Reply) -> bool:
     return bool(verdicts) and verdicts[-1] == ""
 
 
-def _messages(question: str, schema: str, dialect: str, task: str) -> list[dict[str, str]]:
+def _messages(
+    question: str, schema: str, dialect: str, templates: Templates, task: str, before: str = ""
+) -> list[dict[str, str]]:
+    instruction = task.replace("{dialect}", dialect)
     return [
-        {"role": "system", "content": f"You are a careful {dialect} analyst."},
-        {"role": "user", "content": f"{schema}\n\nQuestion: {question}\n\n{task}"},
+        {"role": "system", "content": templates.system.replace("{dialect}", dialect)},
+        {"role": "user", "content": f"{schema}\n\nQuestion: {question}\n\n{before}{instruction}"},
     ]
 
 
 def _attempt(query: str, execution: str) -> str:
-    return f"Query:\n{format_query(query)}\n\nResult:\n{execution}"
+    return f"Query:\n{format_query(query)}\n\nResult:\n{execution}\n\n"
 
 
 def _part_text(part: Mapping[str, object]) -> str:

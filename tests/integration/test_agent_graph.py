@@ -87,6 +87,23 @@ def test_the_last_turns_check_can_be_left_out(chat_server: ChatServer, pets: Pat
     assert len(chat_server.requests) == 1
 
 
+def test_the_state_keeps_every_query_that_was_run_with_its_outcome(chat_server: ChatServer, pets: Path) -> None:
+    chat_server.say("```sql\nSELECT nmae FROM pet\n```", WRONG, COUNT, RIGHT)
+    assert ask(chat_server, pets)["attempts"] == [
+        {"query": "SELECT nmae FROM pet", "outcome": "error:no_such_column"},
+        {"query": "SELECT count(*) FROM pet", "outcome": "rows"},
+    ]
+
+
+def test_a_final_outcome_is_neither_checked_nor_rewritten(chat_server: ChatServer, pets: Path) -> None:
+    chat_server.say("```sql\nSELECT nmae FROM pet\n```", WRONG, DOGS, RIGHT)
+    agent = SQLAgent(
+        pets, endpoint=chat_server.url, verl_replacement={"model": "m"}, final_outcomes=["error:no_such_column"]
+    )
+    assert agent.graph().invoke({"question": QUESTION})["num_turns"] == 1
+    assert len(chat_server.requests) == 1
+
+
 def test_a_rewrite_that_repeats_the_query_ends_the_loop(chat_server: ChatServer, pets: Path) -> None:
     chat_server.say(DOGS, WRONG, DOGS.replace(" FROM", "\nFROM"), WRONG)
     state = ask(chat_server, pets)

@@ -1,10 +1,13 @@
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spider.prompts import (
+    DEFAULT_TEMPLATES,
+    Templates,
     check_messages,
     extract_query,
     format_query,
@@ -61,6 +64,24 @@ def test_the_rewrite_prompt_is_pinned() -> None:
         OPENING + ATTEMPT + "Feedback:\nCount them.\n\nWrite a better SQLite query that answers the question and mends "
         "these mistakes. Use only the tables and columns shown. Reply with the query alone, fenced by ```sql and ```."
     )
+
+
+def test_other_instructions_take_the_place_of_the_usual_ones_inside_the_same_frame() -> None:
+    templates = Templates(system="You know {dialect}.", write="Go, {dialect}: {x}!", rewrite="Again.")
+    assert write_messages(QUESTION, SCHEMA, "MySQL", templates) == [
+        {"role": "system", "content": "You know MySQL."},
+        {"role": "user", "content": OPENING + "Go, MySQL: {x}!"},
+    ]
+    rewritten = rewrite_messages(
+        QUESTION, SCHEMA, "SELECT name FROM pet", "No rows. Columns: name", "No.", "", templates
+    )
+    assert rewritten[1]["content"] == OPENING + ATTEMPT + "Feedback:\nNo.\n\nAgain."
+
+
+@pytest.mark.parametrize("changes", [{"check": "Is it right?"}, {"write": " "}, {"check": "THE QUERY IS INCORRECT."}])
+def test_instructions_that_the_agent_cannot_work_with_are_refused(changes: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="the template"):
+        replace(DEFAULT_TEMPLATES, **changes)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
