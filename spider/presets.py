@@ -6,6 +6,9 @@ from pathlib import Path
 
 from spider.data import ROOT
 
+LORA_ALPHA = 32
+"""The adapters' output is scaled by this over their rank, so that one learning rate suits every rank."""
+
 
 @dataclass(frozen=True)
 class Preset:
@@ -39,6 +42,12 @@ class Preset:
         context_chars: Most characters of schema and of result in a prompt.
         n_runners: agentlightning's runner processes: the rollouts in flight.
         val_limit: Validation questions to use; None for all.
+        lora_rank: Rank of the adapters that are trained in the model's stead; 0 trains the model itself.
+        n_gpus: GPUs of each machine.
+        n_nodes: Machines, joined by Ray.
+        micro_batch_size: Rows in one pass, per device; None for dynamic batches of `max_token_len`.
+        bypass_old_log_probs: Whether vLLM's log-probs stand in for those of the trainer's own extra forward pass.
+        filter_groups: Whether questions whose rollouts all got the same reward are replaced by others (DAPO).
     """
 
     model: str
@@ -59,7 +68,7 @@ class Preset:
     test_freq: int = 32
     save_freq: int = 64
     val_before_train: bool = True
-    gpu_memory_utilization: float = 0.8
+    gpu_memory_utilization: float = 0.5
     tool_parser: str | None = "hermes"
     offload: bool = False
     torch_compile: bool = True
@@ -68,6 +77,12 @@ class Preset:
     context_chars: int = 2048
     n_runners: int = 10
     val_limit: int | None = None
+    lora_rank: int = 0
+    n_gpus: int = 1
+    n_nodes: int = 1
+    micro_batch_size: int | None = None
+    bypass_old_log_probs: bool = False
+    filter_groups: bool = False
 
 
 QWEN = Preset(model="Qwen/Qwen2.5-Coder-1.5B-Instruct", n_runners=32)
@@ -180,7 +195,12 @@ def to_verl(
         "seed": seed,
     }
     config: dict[str, object] = {
-        "algorithm": {"adv_estimator": "grpo", "use_kl_in_reward": False},
+        "algorithm": {
+            "adv_estimator": "grpo",
+            "use_kl_in_reward": False,
+            "rollout_correction": {"bypass_mode": preset.bypass_old_log_probs},
+            "filter_groups": {"enable": preset.filter_groups},
+        },
         "data": {
             "train_batch_size": preset.train_batch_size,
             "max_prompt_length": preset.max_prompt_length,
@@ -194,11 +214,13 @@ def to_verl(
                 "use_remove_padding": preset.device != "cpu",
                 "override_config": {"attn_implementation": "sdpa"},
                 "enable_gradient_checkpointing": preset.gradient_checkpointing,
+                **_lora(preset),
             },
             "actor": {
                 "strategy": "fsdp2",
                 "ppo_mini_batch_size": preset.mini_batch_size,
-                "use_dynamic_bsz": True,
+                "use_dynamic_bsz": preset.micro_batch_size is None,
+                "ppo_micro_batch_size_per_gpu": preset.micro_batch_size,
                 "ppo_max_token_len_per_gpu": preset.max_token_len,
                 "optim": {"lr": preset.learning_rate},
                 "use_kl_loss": False,
@@ -213,8 +235,8 @@ def to_verl(
         "transfer_queue": {"backend": {"SimpleStorage": {"num_data_storage_units": 1}}},
         "trainer": {
             "device": preset.device,
-            "n_gpus_per_node": 1,
-            "nnodes": 1,
+            "n_gpus_per_node": preset.n_gpus,
+            "nnodes": preset.n_nodes,
             "logger": loggers,
             "project_name": preset.project,
             "experiment_name": preset.experiment,
@@ -234,10 +256,23 @@ def to_verl(
     return config
 
 
+def _lora(preset: Preset) -> dict[str, object]:
+    if not preset.lora_rank:
+        return {}
+    # Merged, because the agents ask vLLM's server for the model by its name and would be answered without an adapter.
+    return {
+        "lora_rank": preset.lora_rank,
+        "lora_alpha": LORA_ALPHA,
+        "target_modules": "all-linear",
+        "lora": {"merge": True},
+    }
+
+
 def _rollout(preset: Preset, seed: int) -> dict[str, object]:
     rollout: dict[str, object] = {
         "name": "vllm",
         "n": preset.n,
+        "log_prob_micro_batch_size_per_gpu": preset.micro_batch_size,
         "tensor_model_parallel_size": 1,
         "dtype": preset.dtype,
         "gpu_memory_utilization": preset.gpu_memory_utilization,

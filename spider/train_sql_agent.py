@@ -14,13 +14,13 @@ import os
 import re
 import socket
 import sys
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import cast
 
 from spider.data import ROOT
-from spider.presets import PRESETS, Preset, model_path, timestamped, to_verl
+from spider.preset_changes import UsageError, add_preset_arguments, select_preset
+from spider.presets import PRESETS, Preset, model_path, to_verl
 from spider.verl_bridge.verl_config import UnknownKeyError
 
 logger = logging.getLogger("spider.train_sql_agent")
@@ -28,10 +28,6 @@ logger = logging.getLogger("spider.train_sql_agent")
 
 RUNNER_POLL_SECONDS = 0.15
 """Seconds between a runner's looks at the store for work."""
-
-
-class UsageError(ValueError):
-    """A request that cannot be run as it stands; the message names the fix."""
 
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
@@ -47,13 +43,9 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--train-files", type=Path, metavar="FILE", help="training questions (parquet)")
     parser.add_argument("--val-files", type=Path, metavar="FILE", help="validation questions (parquet)")
-    parser.add_argument("--model", help="folder or hub name of the model to start from")
-    parser.add_argument("--steps", type=int, help="training steps")
-    parser.add_argument("--n-runners", type=int, help="rollouts in flight")
-    parser.add_argument("--val-limit", type=int, help="validation questions to use")
+    add_preset_arguments(parser)
     parser.add_argument("--output-dir", type=Path, help="folder of the run (default: outputs/PRESET-TIME)")
     parser.add_argument("--seed", type=int, default=42, help="seed of data order and sampling (default: 42)")
-    parser.add_argument("--device", choices=("cpu", "cuda", "npu"), help="where to run, if not on the preset's device")
     parser.add_argument(
         "--set",
         action="append",
@@ -62,29 +54,14 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
         help="a value of verl's configuration, e.g. trainer.save_freq=10 (may be repeated)",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the resolved verl configuration and stop")
+    parser.add_argument(
+        "--gpu-memory",
+        type=float,
+        metavar="GIB",
+        help="memory of each card for the estimate (default: this machine's; in a dry run an 80 GB card's)",
+    )
     parser.add_argument("--verbose", action="store_true", help="show what verl, vLLM and Ray print")
     return parser.parse_args(argv)
-
-
-def select_preset(args: argparse.Namespace) -> Preset:
-    """Return the preset with the command line's changes."""
-    preset = PRESETS[args.preset]
-    if args.preset == "fast":
-        preset = timestamped(preset)
-    changes = {name: getattr(args, name) for name in ("model", "device", "steps", "n_runners", "val_limit")}
-    try:
-        re.compile(args.active_agent)
-    except re.error as error:
-        raise UsageError(f"--active-agent {args.active_agent!r} is not a regular expression: {error}") from error
-    for name, value in changes.items():
-        if isinstance(value, int) and value < 1:
-            raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
-    preset = replace(preset, **{name: value for name, value in changes.items() if value is not None})
-    if preset.steps is not None:
-        preset = replace(
-            preset, test_freq=min(preset.test_freq, preset.steps), save_freq=min(preset.save_freq, preset.steps)
-        )
-    return preset
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -97,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
         overrides = to_verl(preset, output_dir, args.seed, args.verbose, wandb="WANDB_API_KEY" in os.environ)
         config = with_settings(overrides, args.set)
         if args.dry_run:
-            return dry_run(config)
+            return dry_run(preset, config, args.gpu_memory)
         return train(preset, config, args, output_dir)
     except (UsageError, UnknownKeyError) as error:
         logger.error("error: %s", error)
@@ -130,16 +107,58 @@ def with_settings(overrides: dict[str, object], settings: list[str]) -> dict[str
     return cast("dict[str, object]", merged)
 
 
-def dry_run(config: dict[str, object]) -> int:
-    """Print the resolved verl configuration as JSON."""
+def dry_run(preset: Preset, config: dict[str, object], gpu_memory: float | None) -> int:
+    """Print the resolved verl configuration as JSON, and the memory estimate on the standard error."""
     from omegaconf import OmegaConf
 
+    from spider.memory_estimate import CARD_GIB
     from spider.verl_bridge.verl_config import resolve_config
 
     resolved = OmegaConf.to_container(resolve_config(config), resolve=True)
     json.dump(resolved, sys.stdout, indent=2)
     sys.stdout.write("\n")
+    require_memory(preset, config, gpu_memory or CARD_GIB.get(preset.device))
     return 0
+
+
+def require_memory(preset: Preset, config: dict[str, object], card_gib: float | None) -> None:
+    """Report how much of a card's memory the run will take.
+
+    Raises:
+        UsageError: If the run cannot fit; the message names the flags that make it fit.
+    """
+    from spider.memory_estimate import plan_from_config, refusal, report
+    from spider.model_shapes import model_shape
+
+    if card_gib is None or preset.device == "cpu":
+        return
+    shape = model_shape(preset.model)
+    if shape is None:
+        logger.info("no memory estimate: the sizes of %s are not known before it is downloaded", preset.model)
+        return
+    plan = plan_from_config(config)
+    for line in report(plan, shape, card_gib):
+        logger.info("%s", line)
+    reason = refusal(plan, shape, card_gib)
+    if reason:
+        raise UsageError(reason)
+
+
+def card_memory(preset: Preset) -> float | None:
+    """Ask torch for the memory of this machine's cards, in GiB; None where the driver's machine has none of its own.
+
+    Raises:
+        UsageError: If the run needs more cards than this machine has.
+    """
+    if preset.device != "cuda" or preset.n_nodes > 1:
+        return None
+    import torch
+
+    found = torch.cuda.device_count()
+    if found < preset.n_gpus:
+        wanted = f"{preset.n_gpus} CUDA devices" if preset.n_gpus > 1 else "a CUDA device"
+        raise UsageError(f"this run needs {wanted}, torch finds {found or 'none'}: use the preset `tiny`, or --gpus")
+    return min(torch.cuda.get_device_properties(number).total_memory for number in range(preset.n_gpus)) / 1024**3
 
 
 def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, output_dir: Path) -> int:
@@ -149,6 +168,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     train_tasks = load_split(args.train_files, "train_spider.parquet")
     val_tasks = load_split(args.val_files, "test_dev_500.parquet", preset.val_limit)
     require_model(preset)
+    require_memory(preset, config, args.gpu_memory or card_memory(preset))
     relaunch_marked("spider.train_sql_agent")
     output_dir.mkdir(parents=True, exist_ok=True)
     from spider.run_logging import set_up_logging, take_over_loggers

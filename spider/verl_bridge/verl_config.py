@@ -1,22 +1,26 @@
 """Merge overrides into verl's own configuration, and refuse keys that verl does not know."""
 
+import ast
 import difflib
+import functools
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+ENGINE_SECTION = "actor_rollout_ref.rollout.engine_kwargs.vllm"
+"""The section whose keys are the vLLM engine's arguments."""
+
 OPEN_SECTIONS = (
-    "actor_rollout_ref.rollout.engine_kwargs",
     "actor_rollout_ref.model.override_config",
     "ray_kwargs.ray_init",
     "data.apply_chat_template_kwargs",
     "trainer.v1.sampler.sampler_kwargs",
 )
-"""Sections whose keys belong to another program (vLLM, transformers, Ray) and pass through unchecked."""
+"""Sections whose keys belong to another program (transformers, Ray) and pass through unchecked."""
 
 DATACLASS_KEYS = (
     "actor_rollout_ref.rollout.enable_sleep_mode",
@@ -31,7 +35,7 @@ BRIDGE_DEFAULTS: dict[str, object] = {"output_dir": None, "rollout_timeout_secon
 
 
 class UnknownKeyError(ValueError):
-    """An override that no key of verl's configuration answers to."""
+    """An override that no key of verl's configuration, or no argument of vLLM's engine, answers to."""
 
 
 def base_config() -> "DictConfig":
@@ -54,7 +58,8 @@ def resolve_config(overrides: Mapping[str, object]) -> "DictConfig":
         overrides: Nested dictionary, as `agentlightning.VERL` takes it.
 
     Raises:
-        UnknownKeyError: If an override names a key that verl's configuration does not have.
+        UnknownKeyError: If an override names a key that verl's configuration, or an argument that vLLM's engine, does
+            not have.
     """
     from omegaconf import OmegaConf
 
@@ -78,12 +83,43 @@ def _check_key(base: "DictConfig", path: str, value: object) -> None:
 
     if any(path == section or path.startswith(f"{section}.") for section in OPEN_SECTIONS):
         return
+    if path.startswith(f"{ENGINE_SECTION}."):
+        argument = path.removeprefix(f"{ENGINE_SECTION}.").partition(".")[0]
+        known_arguments = engine_arguments()
+        if known_arguments and argument.replace("-", "_") not in known_arguments:
+            hint = _suggestion(argument, known_arguments)
+            raise UnknownKeyError(f"vLLM's engine has no argument {argument} (value {value!r}){hint}")
+        return
     parent_path, _, key = path.rpartition(".")
     parent = OmegaConf.select(base, parent_path) if parent_path else base
     known_keys = {str(name) for name in (parent or {})}
     if key in known_keys or path in DATACLASS_KEYS:
         return
     known = [f"{parent_path}.{name}" if parent_path else name for name in known_keys]
-    close = difflib.get_close_matches(path, known, n=1)
-    hint = f"; did you mean {close[0]}?" if close else ""
+    hint = _suggestion(path, known)
     raise UnknownKeyError(f"verl has no key {path} (value {value!r}){hint}")
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+@functools.cache
+def engine_arguments() -> frozenset[str]:
+    """Return the names of the vLLM engine's arguments, read from its source: importing vLLM takes seconds.
+
+    Empty where vLLM is not installed.
+    """
+    spec = importlib.util.find_spec("vllm")
+    if spec is None or not spec.submodule_search_locations:
+        return frozenset()
+    source = Path(next(iter(spec.submodule_search_locations))) / "engine/arg_utils.py"
+    classes = (node for node in ast.parse(source.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef))
+    return frozenset(
+        field.target.id
+        for node in classes
+        if node.name in ("EngineArgs", "AsyncEngineArgs")
+        for field in node.body
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+    )
