@@ -64,12 +64,12 @@ def live_endpoint(url: str | None, model: str | None) -> ChatEndpoint:
     """The endpoint that was asked for, after a first call that shows that it works and returns token ids or not.
 
     Raises:
-        ValueError: none is set, it doesn't answer, or it refuses the model.
+        ValueError: it isn't a URL, it doesn't answer, or it refuses the model.
     """
     from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
 
     found = endpoint_from_environment(url, model)
-    hint = "check that the server runs, and this line of .env: OPENAI_BASE_URL=http://127.0.0.1:8000/v1"
+    hint = "start one with `bash scripts/serve.sh MODEL`, or put yours into .env: OPENAI_BASE_URL=http://…/v1"
     try:
         model = found.model or ChatEndpoint(found.base_url, "", {}, found.api_key, retries=0).models()[0]
         wanted = {"return_token_ids": True, "logprobs": True}

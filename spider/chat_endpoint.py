@@ -13,6 +13,10 @@ import openai
 from openai.types.chat import ChatCompletion
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 
+from spider.server_flags import DEFAULT_PORT
+
+DEFAULT_ENDPOINT = f"http://127.0.0.1:{DEFAULT_PORT}/v1"
+"""Where scripts/serve.sh serves."""
 RETRIES = 5  # with back-off from 0.5 s up to 8 s, for connection errors, 408, 409, 429 and 5xx
 TIMEOUT_SECONDS = 600.0  # of one call: a busy server on CPU takes minutes
 
@@ -85,14 +89,16 @@ class ChatEndpoint:
 def endpoint_from_environment(base_url: str | None = None, model: str | None = None) -> ChatEndpoint:
     """The endpoint of `OPENAI_BASE_URL` (or `OPENAI_API_BASE`), `MODEL` and `OPENAI_API_KEY`, where not given.
 
+    Without any it is `DEFAULT_ENDPOINT`.
+
     Raises:
-        ValueError: no endpoint is set, or it can't be a URL.
+        ValueError: the endpoint can't be a URL.
     """
-    url = base_url or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE") or ""
+    url = base_url or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE") or DEFAULT_ENDPOINT
     if not re.match(r"https?://[^/\s]", url):
-        given = f"the endpoint {url!r} is not a URL" if url else "no endpoint is set"
         raise ValueError(
-            f"{given}: put a line like OPENAI_BASE_URL=http://127.0.0.1:8000/v1 into .env, or give --endpoint"
+            f"the endpoint {url!r} is not a URL: put a line like OPENAI_BASE_URL={DEFAULT_ENDPOINT} into .env, or give "
+            "--endpoint"
         )
     return ChatEndpoint(url, model or os.environ.get("MODEL") or "", {}, os.environ.get("OPENAI_API_KEY") or "none")
 

@@ -53,17 +53,11 @@ def test_help_imports_none_of_the_heavy_libraries() -> None:
     assert finished.returncode == 0, finished.stderr
 
 
-def test_without_an_endpoint_it_names_the_line_of_env() -> None:
-    finished = start("--limit", "1")
-    assert finished.returncode == 2
-    assert "no endpoint is set" in finished.stdout
-    assert "OPENAI_BASE_URL=http://127.0.0.1:8000/v1" in finished.stdout
-
-
 def test_a_dead_endpoint_is_named() -> None:
     finished = start("--limit", "1", "--endpoint", "http://127.0.0.1:1/v1")
     assert finished.returncode == 2
     assert "can't reach http://127.0.0.1:1/v1" in finished.stdout
+    assert "bash scripts/serve.sh" in finished.stdout
     assert "OPENAI_BASE_URL=" in finished.stdout
 
 
