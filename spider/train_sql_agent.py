@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import cast
 
-from spider.data import ROOT
+from spider.data import ROOT, data_dir
 from spider.preset_changes import UsageError, add_preset_arguments, select_preset
 from spider.presets import PRESETS, Preset, model_path, to_verl
 from spider.verl_bridge.verl_config import UnknownKeyError
@@ -180,6 +180,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     import agentlightning as agl
 
     from spider.lit_agent import LitSQLAgent, span_bytes
+    from spider.run_record import write_run_record
     from spider.verl_bridge import VERL
 
     take_over_loggers()
@@ -193,6 +194,17 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
         check_last_turn=re.search(agent_match, "check_query") is not None,
     )
     algorithm = VERL(config)
+    write_run_record(
+        output_dir,
+        algorithm.config,
+        preset=args.preset,
+        active_agent=args.active_agent,
+        seed=args.seed,
+        train_file=args.train_files or data_dir() / "train_spider.parquet",
+        train_questions=len(train_tasks),
+        validation_file=args.val_files or data_dir() / "test_dev_500.parquet",
+        validation_questions=len(val_tasks),
+    )
     tracer = agl.AgentOpsTracer()
     trainer = agl.Trainer(
         n_runners=preset.n_runners,
@@ -220,7 +232,7 @@ def load_split(path: Path | None, name: str, limit: int | None = None) -> list[d
     Raises:
         UsageError: If there are none to be had.
     """
-    from spider.data import data_dir, load_tasks
+    from spider.data import load_tasks
 
     try:
         return load_tasks(path or data_dir() / name, limit)
