@@ -1,0 +1,1 @@
+"""From verl's checkpoint of a run to a model folder that anything can load."""
