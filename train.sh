@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sets everything up, fetches the model and trains:     bash train.sh [PRESET] [FLAGS…]
 # The preset is tiny unless named; .venv/bin/python -m spider.train_sql_agent --help lists presets and flags.
+# MODEL_SOURCE=modelscope fetches the preset's model from ModelScope; with --model no model is fetched.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -10,5 +11,10 @@ if [[ $# -gt 0 && $1 != -* ]]; then
     shift
 fi
 bash "$root/scripts/setup.sh"
-if [[ $preset == tiny || $preset == smollm2 ]]; then "$root/.venv/bin/python" "$root/scripts/get_model.py" smollm2; fi
+fetch=yes
+if [[ $preset == apo ]]; then fetch=; fi  # trains prompts, around a model that is served elsewhere
+for flag in "$@"; do
+    case $flag in --model | --model=* | --dry-run | --help | -h) fetch= ;; esac
+done
+if [[ $fetch ]]; then "$root/.venv/bin/python" "$root/scripts/get_model.py" "$preset"; fi
 exec "$root/.venv/bin/python" -m spider.train_sql_agent "$preset" "$@"

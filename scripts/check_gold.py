@@ -46,23 +46,15 @@ def check_file(file: Path, limit: int | None, seconds: float) -> Iterator[Findin
     """
     from tqdm import tqdm
 
+    from spider.data_preparation.golds import judge
     from spider.sandbox import Limits
-    from spider.spider_eval.exec_eval import eval_exec_match
-    from spider.spider_eval.gold import GoldError, gold_cache
 
     limits = Limits(seconds=seconds)
     tasks = load_tasks(file, limit)
     for row, task in enumerate(tqdm(tasks, desc=file.name, unit="gold", disable=not sys.stderr.isatty())):
-        db, query = file.parent / task["db_path"], task["query"]
-        try:
-            rows = gold_cache.get(db, query, limits).as_written.result.rows
-        except GoldError as error:
-            yield Finding("fails", file, row, task["db_id"], query, str(error.__cause__ or error))
-            continue
-        if not eval_exec_match(db, query, query, keep_distinct=True, limits=limits):
-            yield Finding("differs", file, row, task["db_id"], query)
-        elif not rows:
-            yield Finding("no rows", file, row, task["db_id"], query)
+        verdict = judge(file.parent / task["db_path"], task["query"], limits)
+        if verdict.kind != "ok":
+            yield Finding(verdict.kind, file, row, task["db_id"], task["query"], verdict.message)
 
 
 def main(arguments: list[str] | None = None) -> int:

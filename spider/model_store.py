@@ -33,6 +33,16 @@ def hash_folder(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): sha256(path) for path in files}
 
 
+def recipe_of(folder: Path) -> dict[str, str | None]:
+    """What a folder was made from, as its marker says; empty for a folder without a readable marker."""
+    try:
+        marker = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    recipe = marker.get("recipe") if isinstance(marker, dict) else None
+    return recipe if isinstance(recipe, dict) else {}
+
+
 def problem_with(folder: Path, recipe: Recipe) -> str | None:
     """Say why `folder` is not the finished model that `recipe` describes; None when it is."""
     if not folder.is_dir():
@@ -52,13 +62,42 @@ def problem_with(folder: Path, recipe: Recipe) -> str | None:
     return f"damaged or changed: {', '.join(changed)}" if changed else None
 
 
-def ensure_model(folder: Path, recipe: Recipe, build: Callable[[Path], None]) -> bool:
+def incomplete(folder: Path) -> str | None:
+    """Say what a Hugging Face model folder lacks to be loaded: config, weights or tokenizer; None when it has all."""
+    try:
+        json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return "no config.json"
+    except ValueError:
+        return "its config.json is not JSON"
+    for kind in ("safetensors", "bin"):
+        listed: set[str] = set()
+        for index in folder.glob(f"*.{kind}.index.json"):
+            try:
+                listed |= set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+            except (ValueError, KeyError, AttributeError):
+                return f"its {index.name} lists no weights"
+        if missing := sorted(name for name in listed if not (folder / name).is_file()):
+            return f"{len(missing)} of {len(listed)} weight files are missing: {missing[0]}"
+        if listed or any(folder.glob(f"*model*.{kind}")):
+            break
+    else:
+        return "no weights (model.safetensors)"
+    if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")):
+        return "no tokenizer (tokenizer.json or tokenizer.model)"
+    return None
+
+
+def ensure_model(
+    folder: Path, recipe: Recipe, build: Callable[[Path], Mapping[str, str] | None], *, resumable: bool = False
+) -> bool:
     """Make `folder` the model that `recipe` describes.
 
     Args:
         folder: where the model belongs.
         recipe: everything that decides the result, such as source, version and hashes; kept in the marker.
-        build: writes the model's files into the empty folder it is given.
+        build: writes the model's files into the folder it is given; what it returns is kept in the marker too.
+        resumable: whether `build` goes on with what an interrupted build left, so that the folder is not emptied.
 
     Returns:
         True when the model was built, False when it was there already.
@@ -76,16 +115,18 @@ def ensure_model(folder: Path, recipe: Recipe, build: Callable[[Path], None]) ->
             )
         logger.info("Building %s: %s", folder, problem)
         partial = folder.with_name(f".{folder.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
+        if not resumable:
+            shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True, exist_ok=True)
         try:
-            build(partial)
-            marker = {"recipe": dict(recipe), "files": hash_folder(partial)}
+            notes = build(partial) or {}
+            marker = {"recipe": dict(recipe), **notes, "files": hash_folder(partial)}
             (partial / MARKER).write_text(json.dumps(marker, indent=2) + "\n", encoding="utf-8")
             shutil.rmtree(folder, ignore_errors=True)
             partial.rename(folder)
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            if not resumable:
+                shutil.rmtree(partial, ignore_errors=True)
     return True
 
 

@@ -250,7 +250,7 @@ def require_model(preset: Preset) -> None:
         return
     if preset.device == "cpu" or "/" not in preset.model:
         raise UsageError(
-            f"no model at {preset.model}: run `python scripts/get_model.py smollm2`, or give --model FOLDER"
+            f"no model at {preset.model}: run `python scripts/get_model.py {preset.model}`, or give --model FOLDER"
         )
     if preset.model.startswith("meta-llama/") and not os.environ.get("HF_TOKEN"):
         raise UsageError(f"{preset.model} is a gated model: set HF_TOKEN, or give --model FOLDER")

@@ -10,15 +10,17 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer, LlamaForCausalLM
 
 from scripts import get_model
+from spider.model_sources import smollm2
+from spider.model_store import ensure_file
 
-GGUF = Path(get_model.SMOLLM2.member).name
+GGUF = Path(smollm2.SMOLLM2.member).name
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of models with the untrained SmolLM2 in it, made by the command line."""
     folder = tmp_path_factory.mktemp("models")
-    cached = get_model.MODELS / ".cache" / GGUF
+    cached = smollm2.MODELS / ".cache" / GGUF
     if cached.exists():
         (folder / ".cache").mkdir()
         shutil.copy(cached, folder / ".cache")
@@ -95,7 +97,7 @@ def test_the_converted_model_answers_and_stops(base: Path) -> None:
 def test_an_adapter_is_merged_into_the_weights_it_targets(base: Path, adapter: Path) -> None:
     before = load_file(base / "model.safetensors")
     model = LlamaForCausalLM.from_pretrained(base, dtype=torch.bfloat16)
-    after = get_model.merge_adapter(model, adapter).bfloat16().state_dict()
+    after = smollm2.merge_adapter(model, adapter).bfloat16().state_dict()
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert before.keys() == after.keys()
     assert changed == {f"model.layers.{layer}.self_attn.q_proj.weight" for layer in range(30)}
@@ -109,14 +111,14 @@ def test_an_adapter_that_changes_nothing_is_an_error(base: Path, adapter: Path, 
     )
     model = LlamaForCausalLM.from_pretrained(base, dtype=torch.bfloat16)
     with pytest.raises(ValueError, match="changes nothing"):
-        get_model.merge_adapter(model, tmp_path)
+        smollm2.merge_adapter(model, tmp_path)
 
 
 def test_a_damaged_gguf_is_fetched_again(models: Path, tmp_path: Path) -> None:
     good = models / ".cache" / GGUF
     (tmp_path / ".cache").mkdir()
     (tmp_path / ".cache" / GGUF).write_bytes(good.read_bytes()[:1000])
-    get_model.ensure_file(tmp_path / ".cache" / GGUF, get_model.SMOLLM2.sha256, get_model.SMOLLM2.fetch)
+    ensure_file(tmp_path / ".cache" / GGUF, smollm2.SMOLLM2.sha256, smollm2.SMOLLM2.fetch)
     assert (tmp_path / ".cache" / GGUF).read_bytes() == good.read_bytes()
 
 
