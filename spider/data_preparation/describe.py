@@ -123,8 +123,9 @@ def measured(texts: Sequence[str], tokenizer: Tokenizer | None) -> list[int]:
 
 def spread(lengths: Sequence[int]) -> tuple[int, int, int, int]:
     """Mean, median, 95th percentile and maximum, rounded."""
-    if len(lengths) < 2:
-        return (*[lengths[0] if lengths else 0] * 4,)
+    if len(lengths) < 2:  # no quantiles
+        only = lengths[0] if lengths else 0
+        return only, only, only, only
     cuts = quantiles(lengths, n=20, method="inclusive")
     return round(mean(lengths)), round(cuts[9]), round(cuts[18]), max(lengths)
 

@@ -50,12 +50,16 @@ def judge_all(golds: Iterable[tuple[Path, str]], seconds: float, quiet: bool) ->
     # Together by database, so that the workers keep it open.
     unique = sorted(set(golds))
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        verdicts = pool.map(lambda gold: judge(*gold, limits), unique)
         silent = quiet or not sys.stderr.isatty()
+        verdicts = tqdm(
+            pool.map(lambda gold: judge(*gold, limits), unique),
+            desc="gold queries",
+            total=len(unique),
+            unit="gold",
+            disable=silent,
+        )
         try:
-            return dict(
-                zip(unique, tqdm(verdicts, "gold queries", len(unique), unit="gold", disable=silent), strict=True)
-            )
+            return dict(zip(unique, verdicts, strict=True))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise

@@ -145,7 +145,7 @@ def bring_databases(
     )
     databases: dict[tuple[str, str], Database] = {}
     silent = quiet or not sys.stderr.isatty()
-    for (folder, db_id), place in tqdm(found.items(), "databases", unit="database", disable=silent):
+    for (folder, db_id), place in tqdm(found.items(), desc="databases", unit="database", disable=silent):
         path = output / folder / db_id / f"{db_id}.sqlite"
         if place is None:
             databases[folder, db_id] = Database(path, None)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 TRAIN_FILES = ("train_spider", "train_others")
 DB_ID = re.compile(r"\w[\w.\- ]*")
@@ -83,12 +84,7 @@ class Source:
             if not file.is_file():
                 continue
             try:
-                for entry in self._json_rows(file):
-                    tables[entry["db_id"]] = {
-                        name
-                        for table in entry["table_names_original"]
-                        if not (name := table.lower()).startswith("sqlite_")
-                    }
+                tables |= dict(_tables_of(entry) for entry in self._json_rows(file))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 logger.warning("%s is passed over, it can't be read: %s", file, error)
         return tables
@@ -127,6 +123,12 @@ class Source:
                 yield Question(*texts)
             else:
                 self.malformed[name] += 1
+
+
+def _tables_of(entry: Mapping[str, Any]) -> tuple[str, set[str]]:
+    """A database and its tables, as `tables.json` has them."""
+    names = {name.lower() for name in entry["table_names_original"]}
+    return entry["db_id"], {name for name in names if not name.startswith("sqlite_")}
 
 
 def open_source(path: Path) -> Source:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.hub_server import COMMIT, TOKEN, Hub, HubServer
 from spider.data import ROOT
 from spider.model_store import MARKER
-from tests.integration.hub_server import COMMIT, TOKEN, Hub, HubServer
 
 REPO = "acme/small-model"
 WEIGHTS = bytes(range(256)) * 12_000
