@@ -1,4 +1,4 @@
-"""What is wrong with a query's result, in one word."""
+"""What is wrong with a query's result, in one word: its outcome, and for rows how they differ from the gold query's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from spider.database import Execution
+from spider.outcomes import outcome
 from spider.sandbox import Rows, SQLValue
 from spider.spider_eval.compare import same_result
 
@@ -13,51 +14,40 @@ RIGHT = "right"
 
 DESCRIPTIONS = {
     RIGHT: "gives the gold query's result",
-    "no_query": "the reply held no query",
-    "no_such_table": "names a table that isn't there",
-    "no_such_column": "names a column that isn't there",
-    "ambiguous_column": "names a column that two of its tables have",
-    "syntax_error": "is not SQL that SQLite can parse",
-    "misused_aggregate": "uses an aggregate where none may stand",
-    "other_error": "fails for another reason",
-    "timeout": "takes too long",
+    "empty_query": "the reply held no query",
     "refused": "would do more than read",
-    "no_rows": "finds nothing where there is something",
-    "surplus_rows": "finds something where there is nothing",
-    "wrong_column_count": "gives more or fewer columns",
-    "wrong_row_count": "gives more or fewer rows",
-    "wrong_order": "gives the right rows in the wrong order",
-    "wrong_values": "gives as many rows and columns, with other values",
+    "timeout": "takes too long",
+    "error:no_such_column": "names a column that isn't there",
+    "error:no_such_table": "names a table that isn't there",
+    "error:no_such_function": "calls a function that isn't there",
+    "error:ambiguous_column": "names a column that two of its tables have",
+    "error:syntax": "is not SQL that the database can parse",
+    "error:aggregate": "uses an aggregate where none may stand",
+    "error:arguments": "calls a function with the wrong number of arguments",
+    "error:columns_differ": "combines queries of different widths",
+    "error:other": "fails for another reason",
+    "rows:none": "finds nothing where there is something",
+    "rows:surplus": "finds something where there is nothing",
+    "rows:columns": "gives more or fewer columns",
+    "rows:count": "gives more or fewer rows",
+    "rows:order": "gives the right rows in the wrong order",
+    "rows:values": "gives as many rows and columns, with other values",
     "failed": "has no verdict: the model's server or the gold query failed",
 }
 
-_MESSAGES = (
-    ("no such table", "no_such_table"),
-    ("no such column", "no_such_column"),
-    ("ambiguous column", "ambiguous_column"),
-    ("syntax error", "syntax_error"),
-    ("incomplete input", "syntax_error"),
-    ("unrecognized token", "syntax_error"),
-    ("misuse of aggregate", "misused_aggregate"),
-    ("misuse of window", "misused_aggregate"),
-)
-
 
 def kind_of(execution: Execution, gold: Rows, right: bool) -> str:
-    """The kind of a query's result; see `DESCRIPTIONS`."""
+    """The kind of a query's result: one of `DESCRIPTIONS`."""
     if right:
         return RIGHT
-    if execution.kind in ("empty_query", "timeout", "refused"):
-        return "no_query" if execution.kind == "empty_query" else execution.kind
-    if execution.kind == "error":
-        text = execution.text.lower()
-        return next((kind for message, kind in _MESSAGES if message in text), "other_error")
+    if execution.kind not in ("rows", "no_rows"):
+        return outcome(execution)
     if bool(execution.rows) != bool(gold.rows):
-        return "no_rows" if gold.rows else "surplus_rows"
+        return "rows:none" if gold.rows else "rows:surplus"
     if len(execution.columns) != len(gold.columns):
-        return "wrong_column_count"
+        return "rows:columns"
     if len(execution.rows) != len(gold.rows):
-        return "wrong_row_count"
+        return "rows:count"
     # SQLite gives nothing but SQL's own values.
     rows = cast("Sequence[tuple[SQLValue, ...]]", execution.rows)
-    return "wrong_order" if same_result(gold.rows, rows) else "wrong_values"
+    return "rows:order" if same_result(gold.rows, rows) else "rows:values"

@@ -109,7 +109,7 @@ class Answer:
         """``right``, the last turn's kind of failure, or ``failed`` when there is no verdict."""
         if self.strict is None:
             return "failed"
-        return self.turns[-1]["kind"] if self.turns else "no_query"
+        return self.turns[-1]["kind"] if self.turns else "empty_query"
 
 
 @dataclass(frozen=True)
@@ -117,13 +117,13 @@ class Identity:
     """What must not change between the runs that fill one file.
 
     Attributes:
-        models: By name in tables, what tells the model from others (see `models.fingerprint`).
-        questions: SHA-256 of the questions' file.
+        model: What tells the model from others (see `Model.fingerprint`).
+        questions: SHA-256 of the file of questions.
         temperature: Sampling temperature; 0 is greedy.
         max_tokens: Longest reply.
     """
 
-    models: dict[str, str]
+    model: str
     questions: str
     temperature: float
     max_tokens: int
@@ -206,10 +206,8 @@ def _answer(record: dict[str, Any]) -> Answer:
 
 
 def _differences(known: dict[str, Any], identity: Identity) -> list[str]:
-    ours = json.loads(json.dumps(asdict(identity)))
-    names = {"models": "model", "questions": "questions"}
     return [
-        f"{names.get(name, name)} differs" if name in names else f"{name} {known.get(name)}, now {value}"
-        for name, value in ours.items()
+        f"another {name}" if name in ("model", "questions") else f"{name} {known.get(name)}, now {value}"
+        for name, value in asdict(identity).items()
         if known.get(name) != value
     ]

@@ -1,0 +1,124 @@
+"""The model to be measured: one that a server has already, or a folder for which a server is started."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spider.chat_endpoint import ChatEndpoint
+
+logger = logging.getLogger(__name__)
+
+
+class ModelError(ValueError):
+    """There is no such model, or its server doesn't work; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model to measure.
+
+    Attributes:
+        name: What tables call it.
+        source: Its name at the endpoint, or the folder or hub name to serve.
+        endpoint: The server's base URL; None to start one.
+    """
+
+    name: str
+    source: str
+    endpoint: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells it from other models: of a folder the names, sizes and times of its files, else its name."""
+        folder = _folder(self.source)
+        if self.endpoint is not None or folder is None:
+            return self.source
+        files = [
+            path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in (".safetensors", ".json")
+        ]
+        stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+        return f"{self.source} {hashlib.sha256(repr(stats).encode()).hexdigest()[:16]}"
+
+
+def given_model(source: str | None, endpoint: str | None) -> Model:
+    """The model that the command line names.
+
+    Raises:
+        ModelError: no model and no endpoint is given, the endpoint doesn't answer, or it doesn't have the model.
+    """
+    if endpoint is None:
+        if source is None:
+            raise ModelError("give --model PATH (a server is started for it) or --endpoint URL of a running server")
+        return Model(Path(_folder(source) or source).name, source)
+    served = _served(endpoint)
+    if source is None and not served:
+        raise ModelError(f"{endpoint} serves no model: give --model NAME")
+    if source is not None and served and source not in served:
+        raise ModelError(f"{endpoint} has no model {source}; it has {', '.join(served)}")
+    name = source or served[0]
+    return Model(Path(name).name, name, endpoint)
+
+
+@contextlib.contextmanager
+def serving(model: Model, sampling: dict[str, object]) -> Iterator[ChatEndpoint]:
+    """The endpoint of a model, as long as the block lasts; a server is started where there is none.
+
+    Raises:
+        ModelError: the server can't be started.
+    """
+    from spider.chat_endpoint import endpoint_from_environment
+
+    if model.endpoint is not None:
+        yield _with_sampling(endpoint_from_environment(model.endpoint, model.source), sampling)
+        return
+    from spider.model_server import Server, ServerError, running
+
+    server = Server(model.source, port=_free_port())
+    logger.info("starting a server for %s; what it prints goes to %s", model.source, server.log_file)
+    started = time.monotonic()
+    try:
+        with running(server):
+            logger.info("ready after %.0f s: %s", time.monotonic() - started, server.url)
+            served = _served(server.url)
+            yield _with_sampling(endpoint_from_environment(server.url, served[0]), sampling)
+    except ServerError as error:
+        raise ModelError(str(error)) from error
+
+
+def _with_sampling(endpoint: ChatEndpoint, sampling: dict[str, object]) -> ChatEndpoint:
+    from dataclasses import replace
+
+    return replace(endpoint, sampling=sampling)
+
+
+def _served(url: str) -> list[str]:
+    from dataclasses import replace
+
+    from spider.chat_endpoint import EndpointError, endpoint_from_environment
+
+    try:
+        return replace(endpoint_from_environment(url), retries=1).models()
+    except EndpointError as error:
+        raise ModelError(f"the endpoint doesn't work: {error}; check that the server runs") from error
+
+
+def _folder(source: str) -> Path | None:
+    from spider.presets import model_path
+
+    path = Path(model_path(source))
+    return path if (path / "config.json").is_file() else None
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
