@@ -1,0 +1,102 @@
+"""verl's FSDP engine with logits where the loss reads them: at the responses, not at the prompts.
+
+Of a row of 700 prompt and 128 response tokens, the stock engine computes 828 times a whole vocabulary of logits to use
+128 of them. Without flash-attn it also takes their log-probabilities row by row in Python, which is most of an update.
+Both cost nothing here. Use it by importing this module in verl's workers; it brings the attention with it::
+
+    actor_rollout_ref.model.external_lib=spider.verl_bridge.packed_engine
+    actor_rollout_ref.model.override_config.attn_implementation=varlen
+
+verl prefers an engine that is registered for a vendor's devices, so its own stays what it is. Rows that are not packed
+(``use_remove_padding=False``), fused kernels, distillation and Ulysses sequence parallelism go verl's own way.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from verl.utils import tensordict_utils
+from verl.workers.engine import EngineRegistry
+from verl.workers.engine.fsdp import FSDPEngineWithLMHead
+
+from spider.verl_bridge import varlen_attention
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tensordict import TensorDict
+    from transformers.utils import ModelOutput
+
+ATTENTION = varlen_attention.NAME
+STOCK_ONLY = ("use_fused_kernels", "calculate_sum_pi_squared", "distillation_use_topk", "distillation_only")
+"""Requests of a batch that this engine leaves to verl's own."""
+
+
+def response_positions(lengths: torch.Tensor, response_lengths: torch.Tensor) -> torch.Tensor:
+    """Return where, in rows laid end to end, the tokens stand that predict a response's tokens.
+
+    Args:
+        lengths: Tokens of each row, prompt and response; shape (rows,).
+        response_lengths: Tokens of each response; shape (rows,).
+
+    Returns:
+        Positions in the pack, ascending; as many as there are response tokens.
+    """
+    total = int(lengths.sum())
+    ends = torch.repeat_interleave(lengths.cumsum(0), lengths, output_size=total)
+    left = ends - torch.arange(total, device=lengths.device)  # tokens to the row's end, this one with them
+    responses = torch.repeat_interleave(response_lengths, lengths, output_size=total)
+    return ((left > 1) & (left <= responses + 1)).nonzero().squeeze(1)
+
+
+def log_probs_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Return the log-probability of each label in float32, of shape (tokens,), from logits of (tokens, vocabulary)."""
+    return torch.log_softmax(logits, dim=-1, dtype=torch.float32).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+
+
+@EngineRegistry.register(
+    model_type="language_model", backend=["fsdp", "fsdp2"], device=["cuda"], vendor=["nvidia", "cpu"]
+)
+class PackedEngine(FSDPEngineWithLMHead):
+    """verl's FSDP engine for causal language models, with logits at the responses alone."""
+
+    def prepare_model_inputs(self, micro_batch: "TensorDict") -> tuple[dict[str, Any], dict[str, Any]]:
+        """Ask the model for logits at the positions that predict response tokens, besides what verl asks."""
+        model_inputs, output_args = super().prepare_model_inputs(micro_batch)
+        if self._takes(micro_batch):
+            lengths = micro_batch["input_ids"].offsets().diff()
+            positions = response_positions(lengths, micro_batch["responses"].offsets().diff())
+            model_inputs["logits_to_keep"] = output_args["positions"] = positions
+        return model_inputs, output_args
+
+    def prepare_model_outputs(
+        self,
+        output: "ModelOutput",
+        output_args: dict[str, Any],
+        micro_batch: "TensorDict",
+        logits_processor_func: "Callable[..., Any] | None",
+    ) -> dict[str, torch.Tensor]:
+        """Return log-probabilities (and entropy, if asked for) as verl does: a value a token, 0 where none is read."""
+        positions = output_args.get("positions")
+        if positions is None:
+            return super().prepare_model_outputs(output, output_args, micro_batch, logits_processor_func)
+        logits = output["logits"].squeeze(0)
+        if not output_args["temperature_is_one"]:
+            temperature = output_args["temperature_rmpad"][positions].clamp(min=1e-8)
+            logits = logits / temperature.unsqueeze(-1).to(logits.dtype)
+        values = {"log_probs": log_probs_of(logits, output_args["input_ids_rmpad_rolled"][positions])}
+        if tensordict_utils.get_non_tensor_data(data=micro_batch, key="calculate_entropy", default=False):
+            values["entropy"] = self.compute_entropy_from_logits(logits)
+        offsets = micro_batch["input_ids"].offsets()
+        total = micro_batch["input_ids"].values().shape[0]
+        return {
+            name: torch.nested.nested_tensor_from_jagged(
+                value.new_zeros(total).index_put((positions,), value), offsets=offsets
+            )
+            for name, value in values.items()
+        }
+
+    def _takes(self, micro_batch: "TensorDict") -> bool:
+        asked = [tensordict_utils.get_non_tensor_data(data=micro_batch, key=key, default=False) for key in STOCK_ONLY]
+        packed = tensordict_utils.get_non_tensor_data(data=micro_batch, key="use_remove_padding", default=True)
+        responses = micro_batch.get("responses", None)
+        return packed and not any(asked) and not self.use_ulysses_sp and responses is not None and responses.is_nested
