@@ -37,6 +37,7 @@ class Hub:
     stalls: dict[str, int] = field(default_factory=dict)
     spoilt: set[str] = field(default_factory=set)
     listed_sizes: dict[str, int] = field(default_factory=dict)
+    content_type: str = "application/octet-stream"
     requests: list[Request] = field(default_factory=list)
     closing: threading.Event = field(default_factory=threading.Event)
 
@@ -145,7 +146,7 @@ def _file(handler: BaseHTTPRequestHandler, hub: Hub, repo: str, path: str, range
     handler.send_response(range_status if start else 200)
     if start:
         handler.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-    handler.send_header("Content-Type", "application/octet-stream")
+    handler.send_header("Content-Type", hub.content_type)
     handler.send_header("Content-Length", str(len(body)))
     handler.send_header("ETag", f'"{tag}"')
     handler.send_header("X-Repo-Commit", COMMIT)

@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from spider.data import ROOT, data_dir
+from spider.data import ROOT, data_dir, shown
 from spider.data_preparation.bundle import BUNDLE, Bundle, fetch_bundle
 from spider.data_preparation.source import SourceError, open_source
 from spider.download import DownloadError
@@ -67,7 +67,7 @@ def prepare_command(options: argparse.Namespace) -> int:
     report = prepare(opened, output, source.name, force=options.force, seconds=options.seconds, quiet=options.quiet)
     for line in report.lines():
         logger.info("%s", line)
-    logger.info("%s is ready, from %s in %.0f s", output, source, time.monotonic() - started)
+    logger.info("%s is ready, from %s in %.0f s", shown(output), shown(source), time.monotonic() - started)
     return 0
 
 
@@ -81,7 +81,7 @@ def verify_command(options: argparse.Namespace) -> int:
         logger.info("%s", remark)
     for problem in problems:
         logger.error("%s", problem)
-    logger.info("%s: %s", folder, f"{len(problems)} problems" if problems else "sound")
+    logger.info("%s: %s", shown(folder), f"{len(problems)} problems" if problems else "sound")
     return 1 if problems else 0
 
 
@@ -95,7 +95,7 @@ def describe_command(options: argparse.Namespace) -> int:
         logger.info("%s", line)
     png = options.png or ROOT / "outputs" / f"{folder.name}.png"
     draw(description, png)
-    logger.info("histogram: %s", png)
+    logger.info("histogram: %s", shown(png))
     return 0
 
 

@@ -38,6 +38,11 @@ def data_dir() -> Path:
     return folder
 
 
+def shown(path: Path) -> str:
+    """A path as a message shows it: relative to the working directory if it lies below."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
 def load_tasks(path: Path, limit: int | None = None) -> list[dict[str, str]]:
     """Rows of a task file in file order, at most `limit` of them.
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from spider.data import shown
+
 MARKER = "made_from.json"
 
 logger = logging.getLogger(__name__)
@@ -75,7 +77,7 @@ def incomplete(folder: Path) -> str | None:
         for index in folder.glob(f"*.{kind}.index.json"):
             try:
                 listed |= set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-            except (ValueError, KeyError, AttributeError):
+            except (ValueError, KeyError, TypeError, AttributeError):
                 return f"its {index.name} lists no weights"
         if missing := sorted(name for name in listed if not (folder / name).is_file()):
             return f"{len(missing)} of {len(listed)} weight files are missing: {missing[0]}"
@@ -113,7 +115,7 @@ def ensure_model(
             raise FileExistsError(
                 f"{folder} was not made by this program ({problem}): move or delete it, then run again"
             )
-        logger.info("Building %s: %s", folder, problem)
+        logger.info("Building %s: %s", shown(folder), problem)
         partial = folder.with_name(f".{folder.name}.partial")
         if not resumable:
             shutil.rmtree(partial, ignore_errors=True)

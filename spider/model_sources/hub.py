@@ -10,6 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Protocol
 
+from spider.data import shown
 from spider.download import DownloadError, git_blob_sha1, in_units, require_space
 from spider.model_store import ensure_model, incomplete, recipe_of, sha256
 
@@ -108,7 +109,7 @@ def get_from_hub(hub: Hub, repo: str, models: Path, revision: str | None = None)
         return {"commit": listing.commit}
 
     made = ensure_model(folder, recipe, build, resumable=True)
-    logger.info("%s is ready" if made else "%s is complete: nothing to do", folder)
+    logger.info("%s is ready" if made else "%s is complete: nothing to do", shown(folder))
     return folder
 
 
@@ -116,7 +117,7 @@ def is_own(folder: Path) -> bool:
     """Whether a complete model lies in `folder` that this program did not put there; it is used as it is."""
     if not folder.is_dir() or recipe_of(folder) or incomplete(folder):
         return False
-    logger.info("%s is a model of your own: used as it is", folder)
+    logger.info("%s is a model of your own: used as it is", shown(folder))
     return True
 
 

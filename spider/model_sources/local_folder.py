@@ -6,6 +6,7 @@ import logging
 import shutil
 from pathlib import Path
 
+from spider.data import shown
 from spider.download import DownloadError, require_space
 from spider.model_store import MARKER, ensure_model, incomplete
 
@@ -24,7 +25,7 @@ def get_from_folder(source: Path, models: Path) -> Path:
         raise DownloadError(f"{source} is not a complete model: {problem}")
     folder = models.resolve() / source.name
     if folder == source:
-        logger.info("%s is complete and in its place: nothing to do", folder)
+        logger.info("%s is complete and in its place: nothing to do", shown(folder))
         return folder
 
     def build(partial: Path) -> None:
@@ -35,5 +36,5 @@ def get_from_folder(source: Path, models: Path) -> Path:
         shutil.copytree(source, partial, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MARKER, ".cache", ".git"))
 
     made = ensure_model(folder, {"source": "folder", "path": str(source)}, build)
-    logger.info("%s is ready" if made else "%s is complete: nothing to do", folder)
+    logger.info("%s is ready" if made else "%s is complete: nothing to do", shown(folder))
     return folder

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spider.data import ROOT
+from spider.data import ROOT, shown
 from spider.model_store import ensure_file, ensure_model, hash_folder
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def get_smollm2(models: Path, adapter: Path | None) -> Path:
         convert_smollm2(gguf, partial, adapter if has_adapter else None)
 
     if ensure_model(folder, recipe, build):
-        logger.info("%s is ready", folder)
+        logger.info("%s is ready", shown(folder))
     else:
-        logger.info("%s is complete: nothing to do", folder)
+        logger.info("%s is complete: nothing to do", shown(folder))
     return folder
 
 

@@ -223,6 +223,13 @@ def test_what_is_not_spider_is_one_line(tmp_path: Path, caplog: pytest.LogCaptur
         assert message in caplog.text
 
 
+@pytest.mark.parametrize("arguments", [[], ["--verify", "--describe"], ["a.zip", "--download"]])
+def test_a_request_that_makes_no_sense_is_a_usage_error(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+
+
 def test_task_files_from_elsewhere_are_not_overwritten(spider: Path, caplog: pytest.LogCaptureFixture) -> None:
     output = spider.parent / "data"
     output.mkdir()
