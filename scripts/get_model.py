@@ -98,6 +98,9 @@ def main(argv: list[str] | None = None) -> int:
     options = parse_args(argv)
     logging.basicConfig(level=logging.ERROR if options.quiet else logging.INFO, format="%(message)s", stream=sys.stderr)
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    from dotenv import load_dotenv
+
+    load_dotenv(ROOT / ".env")  # HF_TOKEN, above all; what the shell sets comes first
     try:
         get_model(options.model, options)
     except UsageError as error:
