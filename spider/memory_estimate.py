@@ -100,16 +100,12 @@ def plan_from_config(config: Mapping[str, object]) -> TrainingPlan:
 def activation_bytes_per_token(shape: ModelShape, number_bytes: int = BF16) -> float:
     """Bytes that one decoder layer keeps of each token for its backward pass.
 
-    Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models" (arXiv 2205.05198), count 34
-    bytes a token and unit of width for GPT's layer in 16 bits. Without dropout and attention scores, with RMSNorm in 32
-    bits, rotary embeddings and the gated MLP's four inner tensors, transformers' Llama and Qwen2 layers come to the
-    terms below.
+    Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models" (arXiv 2205.05198, equation 2),
+    count 34 bytes a token and unit of width for GPT's layer in 16 bits, beside the attention scores, which no kernel
+    here keeps. Of transformers' Llama and Qwen2 layers autograd keeps 30, and 8 for each unit of their MLP's inner
+    width: `tests/unit/test_activation_bytes.py` counts them.
     """
-    query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
-    norms = 2 * (2 * FP32 + 2 * number_bytes) * shape.hidden
-    attention = number_bytes * (4 * query + 5 * key)
-    mlp = 4 * number_bytes * shape.intermediate
-    return norms + attention + mlp
+    return number_bytes / BF16 * (30 * shape.hidden + 8 * shape.intermediate)
 
 
 def estimate(plan: TrainingPlan, shape: ModelShape, card_gib: float) -> Phases:
