@@ -163,7 +163,7 @@ def _attempt(
             raise httpx.ReadError(f"status {response.status_code}")
         if response.status_code >= 400:
             raise RefusedError(url, response.status_code)
-        if "text/html" in response.headers.get("Content-Type", "") and not url.endswith((".html", ".htm")):
+        if size is None and "text/html" in response.headers.get("Content-Type", ""):
             raise DownloadError(f"{url} answered with a web page instead of the file: open it in a browser to see why")
         start, total = _position(response, start, size)
         if size is not None and total is not None and total != size:

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from spider.data_preparation.source import Place
+from spider.data_preparation.source import DAMAGED, Place, SourceError
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,19 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def copy_database(source: Place, target: Path) -> None:
-    """Copy a SQLite file to its place, whole or not at all, and write `schema.sql` beside it."""
+    """Copy a SQLite file to its place, whole or not at all, and write `schema.sql` beside it.
+
+    Raises:
+        SourceError: the zip it lies in is damaged.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.partial")
     try:
         with source.open("rb") as reader, partial.open("wb") as writer:
             shutil.copyfileobj(reader, writer, 1 << 20)
         partial.replace(target)
+    except DAMAGED as error:
+        raise SourceError(f"{source} can't be unpacked ({error}): fetch the zip again") from error
     finally:
         partial.unlink(missing_ok=True)
     try:

@@ -7,6 +7,7 @@ import json
 import logging
 import re
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ from typing import Any
 TRAIN_FILES = ("train_spider", "train_others")
 DB_ID = re.compile(r"\w[\w.\- ]*")
 DEPTH = 2  # folders above the data inside a zip, such as spider_data/
+
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
+"""What zipfile raises for a damaged, encrypted or oddly compressed member."""
 
 Place = Path | zipfile.Path
 
@@ -60,7 +64,7 @@ class Source:
             if file.is_file():
                 try:
                     rows = read(file)
-                except (ValueError, zipfile.BadZipFile) as error:  # pyarrow's errors are ValueErrors too
+                except (ValueError, *DAMAGED) as error:  # pyarrow's errors are ValueErrors too
                     raise SourceError(f"{file} can't be read ({error}): fetch it again") from error
                 return list(self._well_formed(file.name, rows))
         return []
@@ -118,7 +122,7 @@ class Source:
     def _well_formed(self, name: str, rows: list[Mapping[str, object]]) -> Iterator[Question]:
         for row in rows:
             values = [row.get(key) for key in ("question", "db_id", "query")] if isinstance(row, dict) else []
-            texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
+            texts = [value for value in values if isinstance(value, str) and value.strip()]
             if len(texts) == 3 and DB_ID.fullmatch(texts[1]):
                 yield Question(*texts)
             else:

@@ -7,7 +7,6 @@ import os
 import shutil
 import sqlite3
 import zipfile
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -21,7 +20,6 @@ SAMPLE = ROOT / "data" / "sample"
 TEST_DATABASES = ("bakery", "zoo")
 TRAIN_DATABASES = ("city_library", "street_food")
 REAL = Path(os.environ.get("SPIDER_REAL_DATA") or ROOT.parent / "shared" / "spider")
-Row = Mapping[str, object]
 
 
 def rows_of(file: str, *databases: str) -> list[dict[str, object]]:
@@ -58,10 +56,6 @@ def prepared(source: Path, *flags: str) -> Path:
     output = source.parent / "data"
     assert main([str(source), "--output", str(output), "--quiet", *flags]) == 0
     return output
-
-
-def report_of(folder: Path) -> Mapping[str, Row]:
-    return read_manifest(folder)
 
 
 def append(file: Path, *rows: object) -> None:
@@ -207,6 +201,17 @@ def test_an_unreadable_question_file_is_one_line(
     assert main([str(spider), "--output", str(spider.parent / "data"), "--quiet"]) == 1
     assert "dev.json can't be read" in caplog.text
     assert len(caplog.records) == 1
+
+
+def test_a_damaged_zip_is_one_line(spider: Path, caplog: pytest.LogCaptureFixture) -> None:
+    archive = zipped(spider)
+    with zipfile.ZipFile(archive) as opened:
+        member = opened.getinfo("spider_data/test_database/zoo/zoo.sqlite")
+    with archive.open("r+b") as file:
+        file.seek(member.header_offset + member.compress_size // 2)
+        file.write(b"damaged" * 20)
+    assert main([str(archive), "--output", str(spider.parent / "data")]) == 1
+    assert "zoo.sqlite can't be unpacked" in caplog.text
 
 
 def test_what_is_not_spider_is_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
