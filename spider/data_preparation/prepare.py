@@ -79,7 +79,11 @@ def prepare(
     ]
     report.notes += [f"{file} is not UTF-8: read as Windows-1252" for file in source.not_utf8]
     if not source.has(TEST) and not source.has("test_dev"):
-        report.notes.append("no test split in the source: test_dev and test_dev_500 are samples of the dev questions")
+        report.notes.append(
+            "no test split in the source: test_dev and test_dev_500 are samples of the dev questions"
+            if DEV in splits
+            else "no dev or test questions in the source: there is nothing to validate on"
+        )
     usable = leave_out(splits, databases, report, seconds, quiet)
     for split, count in wanted.items():
         if split in splits and len(splits[split]) < count:

@@ -48,7 +48,8 @@ class Report:
             if found:
                 names = [f"{name} ({detail})" if detail else name for name, detail in found.items()]
                 lines.append(f"databases, {kind}: {len(found)}: {_first(names)}")
-        messages = [f"{db_id}: {message or 'differs'}" for _, db_id, _, message in self.failing]
+        unusable = {(db_id, query): message or "differs each time" for _, db_id, query, message in self.failing}
+        messages = [f"{db_id}: {message}" for (db_id, _), message in unusable.items()]
         if messages:
             lines.append(f"golds that can't be used: {len(messages)}: {_first(messages, '; ')}")
         return lines + self.notes

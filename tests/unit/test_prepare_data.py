@@ -123,6 +123,21 @@ def test_without_a_test_split_dev_takes_its_place(spider: Path) -> None:
     assert any("no test split" in note for note in read_manifest(output)["notes"])
 
 
+def test_a_source_without_validation_questions_is_said(spider: Path) -> None:
+    for name in ("dev.json", "test.json"):
+        (spider / name).unlink()
+    output = prepared(spider)
+    assert [path.name for path in output.glob("*.parquet")] == ["train_spider.parquet"]
+    assert any("nothing to validate on" in note for note in read_manifest(output)["notes"])
+
+
+def test_a_bundle_unpacked_into_the_data_folder_is_prepared_in_place(tmp_path: Path) -> None:
+    output = tmp_path / "data"
+    shutil.copytree(SAMPLE, output)
+    assert main([str(output), "--output", str(output), "--quiet", "--force"]) == 0
+    assert main(["--verify", str(output)]) == 0
+
+
 def test_the_ready_made_bundle_keeps_its_own_samples(tmp_path: Path) -> None:
     bundle = tmp_path / "bundle"
     shutil.copytree(SAMPLE, bundle)
