@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """The templates, escaping whatever they are given."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     found = Environment(
-        loader=PackageLoader("spider.evaluation"),
+        loader=ChoiceLoader([PackageLoader("spider.evaluation"), PackageLoader("spider.run_report")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -57,6 +57,7 @@ def evaluation_page(
         .get_template("evaluation.html")
         .render(
             title=title,
+            refresh=None,
             facts=facts,
             summaries=summaries,
             figures=drawn,

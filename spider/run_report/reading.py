@@ -1,0 +1,171 @@
+"""A run's folder, read while it is written or after: progress.csv, rollouts.jsonl, tensorboard/ and run.log.
+
+Any of them may be missing or end in the middle of a line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypedDict, TypeVar
+
+Row = TypeVar("Row")
+LOG_LINE = re.compile(r"^\S+ \S+ (?P<level>[A-Z]+) (?P<name>spider[\w.]*): (?P<text>.*)")
+
+
+class RolloutTurn(TypedDict):
+    """One reply, and the node that asked for it."""
+
+    node: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """One line of ``rollouts.jsonl``; see `spider.verl_bridge.rollout_log`."""
+
+    step: int
+    mode: Literal["train", "val"]
+    uid: str
+    question: str
+    db_id: str
+    gold: str
+    query: str | None
+    turns: list[RolloutTurn] | None
+    reward: float | None
+    calls: int
+    dropped: str | None
+    detail: str = ""
+
+    @property
+    def queries(self) -> int:
+        """How many queries the agent wrote; 0 where that isn't known."""
+        return sum("write" in turn["node"] for turn in self.turns or ())
+
+
+@dataclass(frozen=True)
+class RunLog:
+    """What a run's folder holds.
+
+    Attributes:
+        folder: The folder.
+        progress: Rows of progress.csv: a step's have ``reward``, a validation's ``validation_accuracy``.
+        rollouts: All recorded rollouts, in order.
+        scalars: TensorBoard's values by name, as (step, value).
+        started: The run's first own log line, which names model and questions; empty when there is none.
+        state: How the run stands, in words.
+    """
+
+    folder: Path
+    progress: list[dict[str, float]]
+    rollouts: list[Rollout]
+    scalars: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+    started: str = ""
+    state: str = ""
+
+    def of_mode(self, mode: str) -> list[Rollout]:
+        """The rollouts of training or of validation."""
+        return [rollout for rollout in self.rollouts if rollout.mode == mode]
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run says that it came to its end, or failed."""
+        return self.state.startswith(("finished", "failed"))
+
+
+class NoRunError(ValueError):
+    """The folder isn't a run's."""
+
+
+def read_run(folder: Path) -> RunLog:
+    """Everything that is there.
+
+    Raises:
+        NoRunError: neither a progress.csv nor a rollouts.jsonl nor a run.log is in the folder.
+    """
+    names = ("progress.csv", "rollouts.jsonl", "run.log")
+    if not any((folder / name).is_file() for name in names):
+        raise NoRunError(f"{folder} is not the folder of a run: none of {', '.join(names)} is in it")
+    started, state = _state(folder / "run.log")
+    return RunLog(
+        folder,
+        read_progress(folder / "progress.csv"),
+        read_rollouts(folder / "rollouts.jsonl"),
+        read_scalars(folder / "tensorboard"),
+        started,
+        state,
+    )
+
+
+def read_progress(path: Path) -> list[dict[str, float]]:
+    """The rows of progress.csv; of a run that was resumed, what came after the checkpoint counts once."""
+    if not path.is_file():
+        return []
+    rows: list[dict[str, float]] = []
+    with path.open(newline="", encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            with contextlib.suppress(TypeError, ValueError):
+                row = {name: float(value) for name, value in line.items() if name and value}
+                if "step" in row and ("reward" in row or "validation_accuracy" in row):
+                    rows.append(row)
+    steps = without_undone([row for row in rows if "reward" in row], lambda row: int(row["step"]))
+    validations = without_undone([row for row in rows if "reward" not in row], lambda row: int(row["step"]))
+    return sorted([*steps, *validations], key=lambda row: (row["step"], "reward" not in row))
+
+
+def read_rollouts(path: Path) -> list[Rollout]:
+    """The rollouts; those of steps that a resumed run did again count once."""
+    if not path.is_file():
+        return []
+    found: dict[str, list[Rollout]] = {"train": [], "val": []}
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                record: dict[str, Any] = json.loads(line)
+                names = Rollout.__dataclass_fields__
+                rollout = Rollout(**{name: value for name, value in record.items() if name in names})
+                found[rollout.mode].append(rollout)
+    return [rollout for each in found.values() for rollout in without_undone(each, lambda each: each.step)]
+
+
+def without_undone(rows: Sequence[Row], step: Callable[[Row], int]) -> list[Row]:
+    """The rows without those of steps that came again later: a run that is resumed goes back to its checkpoint."""
+    kept: list[Row] = []
+    for row in rows:
+        while kept and step(kept[-1]) > step(row):
+            kept.pop()
+        kept.append(row)
+    return kept
+
+
+def read_scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    """TensorBoard's scalars, by name."""
+    if not folder.is_dir():
+        return {}
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0})
+    events.Reload()
+    return {name: [(each.step, each.value) for each in events.Scalars(name)] for name in events.Tags()["scalars"]}
+
+
+def _state(path: Path) -> tuple[str, str]:
+    """The run's first line, and how it stands."""
+    if not path.is_file():
+        return "", "unknown: there is no run.log"
+    text = path.read_text(encoding="utf-8", errors="replace")
+    lines = [found for line in text.splitlines() if (found := LOG_LINE.match(line))]
+    started = next((line["text"] for line in lines if "questions to train on" in line["text"]), "")
+    last = lines[-1] if lines else None
+    if last and last["level"] == "ERROR":
+        return started, f"failed: {last['text']}"
+    if last and last["text"].startswith("learning curve:"):
+        return started, "finished"
+    age = time.time() - path.stat().st_mtime
+    return started, f"going on, or cut off: its log was last written {age:.0f} s ago"
