@@ -3,7 +3,7 @@
 # With arguments, only pytest, which gets them:              bash scripts/test.sh tests/unit -k sandbox
 #
 # Tests that need a GPU or a copy of Spider skip where there is none. The PostgreSQL tests skip without its programs,
-# except with CI=true, where they fail.
+# except with CI=true, where they fail; those of the HTML reports skip without Chromium.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,10 +11,14 @@ bash scripts/setup.sh test
 .venv/bin/python scripts/get_model.py smollm2
 if [[ $# -gt 0 ]]; then exec .venv/bin/python -m pytest "$@"; fi
 
-if ! compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null && [[ $EUID == 0 ]] && command -v apt-get >/dev/null; then
-    echo "test: installing PostgreSQL for its tests" >&2
-    { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y postgresql; } >/dev/null ||
-        echo "test: PostgreSQL could not be installed" >&2
-fi
+# install PACKAGES…: from Debian, where that can be done
+install() {
+    [[ $EUID == 0 ]] && command -v apt-get >/dev/null || return 0
+    echo "test: installing ${*##--*} for the tests" >&2
+    { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y "$@"; } >/dev/null ||
+        echo "test: ${*##--*} could not be installed" >&2
+}
+compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || install postgresql
+command -v chromium >/dev/null || install --no-install-recommends chromium fonts-dejavu-core
 bash scripts/lint.sh
 exec .venv/bin/python -m pytest

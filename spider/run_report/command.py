@@ -93,9 +93,9 @@ def facts(run: RunLog) -> dict[str, str]:
         found["steps"] = f"{len(steps)}, the last one with reward {steps[-1]['reward']:.3f}"
     if validations:
         first, last = validations[0], validations[-1]
-        found["validation"] = (
-            f"{first['validation_accuracy']:.3f} after step {first['step']:.0f}, "
-            f"{last['validation_accuracy']:.3f} after step {last['step']:.0f}"
+        points = [first] if first is last else [first, last]
+        found["validation"] = ", ".join(
+            f"{row['validation_accuracy']:.3f} after step {row['step']:.0f}" for row in points
         )
     if run.progress and "elapsed_seconds" in run.progress[-1]:
         found["time"] = f"{run.progress[-1]['elapsed_seconds'] / 60:.0f} minutes until the last row of progress.csv"

@@ -10,12 +10,11 @@ import csv
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict
 
-Row = TypeVar("Row")
 LOG_LINE = re.compile(r"^\S+ \S+ (?P<level>[A-Z]+) (?P<name>spider[\w.]*): (?P<text>.*)")
 
 
@@ -42,6 +41,7 @@ class Rollout:
     calls: int
     dropped: str | None
     detail: str = ""
+    run: int = 0
 
     @property
     def queries(self) -> int:
@@ -114,9 +114,9 @@ def read_progress(path: Path) -> list[dict[str, float]]:
                 row = {name: float(value) for name, value in line.items() if name and value}
                 if "step" in row and ("reward" in row or "validation_accuracy" in row):
                     rows.append(row)
-    steps = without_undone([row for row in rows if "reward" in row], lambda row: int(row["step"]))
-    validations = without_undone([row for row in rows if "reward" not in row], lambda row: int(row["step"]))
-    return sorted([*steps, *validations], key=lambda row: (row["step"], "reward" not in row))
+    # A resumed run does the steps after its checkpoint again: the last row of a step is the one that counts.
+    last = {(row["step"], "reward" not in row): row for row in rows}
+    return [last[key] for key in sorted(last)]
 
 
 def read_rollouts(path: Path) -> list[Rollout]:
@@ -131,17 +131,17 @@ def read_rollouts(path: Path) -> list[Rollout]:
                 names = Rollout.__dataclass_fields__
                 rollout = Rollout(**{name: value for name, value in record.items() if name in names})
                 found[rollout.mode].append(rollout)
-    return [rollout for each in found.values() for rollout in without_undone(each, lambda each: each.step)]
+    return [rollout for each in found.values() for rollout in _without_undone(each)]
 
 
-def without_undone(rows: Sequence[Row], step: Callable[[Row], int]) -> list[Row]:
-    """The rows without those of steps that came again later: a run that is resumed goes back to its checkpoint."""
-    kept: list[Row] = []
-    for row in rows:
-        while kept and step(kept[-1]) > step(row):
-            kept.pop()
-        kept.append(row)
-    return kept
+def _without_undone(rollouts: Sequence[Rollout]) -> list[Rollout]:
+    """The rollouts without those of steps that a later start of the run did again."""
+    first: dict[int, int] = {}
+    for rollout in rollouts:
+        first[rollout.run] = min(rollout.step, first.get(rollout.run, rollout.step))
+    return [
+        rollout for rollout in rollouts if all(rollout.step < step for run, step in first.items() if run > rollout.run)
+    ]
 
 
 def read_scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:

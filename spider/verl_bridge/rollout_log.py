@@ -1,15 +1,17 @@
 """A run's rollouts as text, one JSON object a line in ``rollouts.jsonl``: what `spider.report` shows of them.
 
-    {"step": 3, "mode": "train", "uid": "…", "question": "…", "db_id": "pets", "gold": "SELECT …", "query": "SELECT …",
-     "turns": [{"node": "write_query", "text": "…"}], "reward": 1.0, "calls": 2, "dropped": null, "detail": ""}
+    {"run": 1795998446, "step": 3, "mode": "train", "uid": "…", "question": "…", "db_id": "pets", "gold": "SELECT …",
+     "query": "SELECT …", "turns": [{"node": "write_query", "text": "…"}], "reward": 1.0, "calls": 2, "dropped": null,
+     "detail": ""}
 
-`step` is the step whose batch it was; for a validation, how many steps came before. `mode` is ``train`` or ``val``,
-`uid` the question's group, `query` the last one that the agent wrote. Past `max_bytes` texts are left out (``turns``
-and ``query`` are null), the numbers go on.
+`run` is when the run was started or resumed (seconds), `step` the step whose batch it was (for a validation, how many
+steps came before), `mode` ``train`` or ``val``, `uid` the question's group, `query` the last one that the agent wrote.
+Past `max_bytes` texts are left out (``turns`` and ``query`` are null), the numbers go on.
 """
 
 import json
 import logging
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -68,13 +70,14 @@ class RolloutLog:
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
         self._path = path
         self._max_bytes = max_bytes
+        self._run = int(time.time())
         self._size = path.stat().st_size if path.exists() else 0
 
     def add_group(self, prompt: "Prompt", sessions: "Sequence[SessionResult]", mode: "Partition") -> None:
         """Write one question's rollouts. A full disk must not end a training run: it is logged, once."""
         task = prompt.fields.get("task")
         task = task if isinstance(task, dict) else {}
-        common = {"step": prompt.global_step, "mode": mode, "uid": prompt.uid}
+        common = {"run": self._run, "step": prompt.global_step, "mode": mode, "uid": prompt.uid}
         common |= {"question": task.get("question"), "db_id": task.get("db_id"), "gold": task.get("query")}
         lines: list[str] = []
         for session in sessions:

@@ -1,0 +1,130 @@
+"""A run's report reads whatever the run has written so far."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spider.report import main
+from spider.run_report.figures import groups_by_step, queries_by_step, run_figures
+from spider.run_report.reading import NoRunError, Rollout, read_progress, read_rollouts, read_run
+from spider.run_report.samples import pairs
+
+HEADER = "step,reward,validation_accuracy,rows,generation_seconds,update_seconds,elapsed_seconds\n"
+
+
+def record(step: int, reward: float | None, mode: str = "train", question: str = "How many?", **more: object) -> str:
+    turns = [{"node": "write_query", "text": "SELECT 1"}, {"node": "check_query", "text": "THE QUERY IS CORRECT."}]
+    common = {"step": step, "mode": mode, "uid": f"{mode}-{step}-{question}", "question": question, "db_id": "pets"}
+    rest = {"gold": "SELECT 1", "query": "SELECT 1", "turns": turns, "reward": reward, "calls": 2, "dropped": None}
+    return json.dumps({**common, **rest, "detail": "", **more}) + "\n"
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path) -> Path:
+    """A run of two steps with a validation before and after."""
+    (tmp_path / "progress.csv").write_text(
+        HEADER + "0,,0.5,,,,10\n1,0.25,,18,39.6,138.1,200\n2,0.75,,21,43.1,148.2,400\n2,,1,,,,410\n", encoding="utf-8"
+    )
+    (tmp_path / "rollouts.jsonl").write_text(
+        record(0, 0.0, "val")
+        + record(0, 1.0, "val", "Who?")
+        + record(1, 0.0)
+        + record(1, 1.0)
+        + record(2, 1.0)
+        + record(2, None, dropped="timed_out", detail="no answer in time")
+        + record(2, 1.0, "val")
+        + record(2, 1.0, "val", "Who?"),
+        encoding="utf-8",
+    )
+    (tmp_path / "run.log").write_text(
+        "2026-11-30 00:27:26,625 INFO spider.train_sql_agent: model: 9 questions to train on, 2 to validate on\n"
+        "2026-11-30 00:27:27,625 INFO vllm: noise\n",
+        encoding="utf-8",
+    )
+    return tmp_path
+
+
+def test_the_report_is_a_page_and_pictures(run_folder: Path) -> None:
+    assert main([str(run_folder), "--quiet"]) == 0
+    page = (run_folder / "report" / "report.html").read_text(encoding="utf-8")
+    assert "0.500 after step 0, 1.000 after step 2" in page
+    assert "of 2 questions 1 became right and 0 became wrong" in page
+    pictures = {path.stem for path in (run_folder / "report").glob("*.png")}
+    assert {"learning_curve", "queries_a_rollout", "rollouts_without_a_row_by_reason", "seconds_a_step"} <= pictures
+
+
+def test_a_run_that_is_going_on_can_be_shown(run_folder: Path) -> None:
+    with (run_folder / "rollouts.jsonl").open("a", encoding="utf-8") as file:
+        file.write(record(3, 1.0)[:40])
+    with (run_folder / "progress.csv").open("a", encoding="utf-8") as file:
+        file.write("3,")
+    run = read_run(run_folder)
+    assert len(run.rollouts) == 8
+    assert len(run.progress) == 4
+    assert run.state.startswith("going on")
+    assert not run.has_ended
+
+
+@pytest.mark.parametrize(
+    ("line", "state"),
+    [
+        ("INFO spider.verl_bridge.progress: learning curve: x.png", "finished"),
+        ("ERROR spider.train_sql_agent: error: the disk is full", "failed: error: the disk is full"),
+    ],
+)
+def test_a_run_that_ended_says_how(run_folder: Path, line: str, state: str) -> None:
+    with (run_folder / "run.log").open("a", encoding="utf-8") as file:
+        file.write(f"2026-11-30 00:28:26,625 {line}\n")
+    assert read_run(run_folder).state == state
+
+
+def test_rollouts_of_steps_that_a_resumed_run_did_again_count_once(tmp_path: Path) -> None:
+    first = "".join(record(step, 0.0, run=1) for step in (1, 2, 3))
+    resumed = record(3, 1.0, run=2) + record(2, 1.0, run=2)  # steps may overlap
+    (tmp_path / "r.jsonl").write_text(first + resumed, encoding="utf-8")
+    found = [(each.step, each.reward) for each in read_rollouts(tmp_path / "r.jsonl")]
+    assert found == [(1, 0.0), (3, 1.0), (2, 1.0)]
+
+
+def test_a_step_that_came_twice_counts_as_it_was_the_last_time(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text(HEADER + "1,0.1,,,,,1\n2,0.2,,,,,2\n2,0.4,,,,,4\n", encoding="utf-8")
+    assert [row["reward"] for row in read_progress(tmp_path / "p.csv")] == [0.1, 0.4]
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NoRunError, match="not the folder of a run"):
+        read_run(tmp_path)
+    assert main([str(tmp_path), "--quiet"]) == 2
+
+
+def test_only_progress_is_enough(run_folder: Path) -> None:
+    (run_folder / "rollouts.jsonl").unlink()
+    (run_folder / "run.log").unlink()
+    assert list(run_figures(read_run(run_folder))) == ["Learning curve", "Seconds a step"]
+    assert main([str(run_folder), "--quiet"]) == 0
+
+
+def test_groups_are_told_apart_by_their_rewards(run_folder: Path) -> None:
+    train = read_run(run_folder).of_mode("train")
+    assert groups_by_step(train) == {
+        1: {"all right": 0.0, "mixed": 1.0, "none right": 0.0},
+        2: {"all right": 0.0, "mixed": 1.0, "none right": 0.0},
+    }
+
+
+def test_queries_are_counted_without_the_checkers_replies(run_folder: Path) -> None:
+    assert queries_by_step(read_run(run_folder).of_mode("train")) == {1: {"1 query": 1.0}, 2: {"1 query": 1.0}}
+
+
+def test_a_single_validation_is_shown_without_a_comparison(run_folder: Path) -> None:
+    (run_folder / "rollouts.jsonl").write_text(record(0, 0.0, "val"), encoding="utf-8")
+    change, rows = pairs(read_run(run_folder))
+    assert change is None
+    assert [(row["change"], row["after"]) for row in rows] == [("wrong", None)]
+
+
+def test_a_rollout_whose_text_was_not_kept_still_counts() -> None:
+    rollout = Rollout(1, "train", "u", "q", "d", "g", None, None, 1.0, 2, None)
+    assert groups_by_step([rollout])[1]["all right"] == 1.0
+    assert queries_by_step([rollout]) == {}
