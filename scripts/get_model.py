@@ -70,7 +70,10 @@ def get_from_source(repo: str, models: Path, options: argparse.Namespace) -> Pat
     source, revision = options.source, options.revision
     if present.get("repo") == repo:
         source, revision = source or present.get("source"), revision or present.get("revision")
-    if (source or os.environ.get("MODEL_SOURCE") or "hf") == "modelscope":
+    source = source or os.environ.get("MODEL_SOURCE") or "hf"
+    if source not in SOURCES:
+        raise UsageError(f"MODEL_SOURCE is {source!r}: set it to one of {', '.join(SOURCES)}")
+    if source == "modelscope":
         from spider.model_sources.model_scope import ModelScope
 
         return get_from_hub(ModelScope(options.quiet), repo, models, revision)

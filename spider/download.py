@@ -176,9 +176,7 @@ def _attempt(
             tag_file.unlink(missing_ok=True)
         bar.total, bar.n = total, start
         bar.refresh()
-        with partial.open("r+b" if start else "wb") as file:
-            file.seek(start)
-            file.truncate()
+        with partial.open("ab" if start else "wb") as file:
             for chunk in response.iter_bytes():
                 file.write(chunk)
                 bar.update(len(chunk))

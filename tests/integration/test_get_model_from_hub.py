@@ -41,7 +41,8 @@ def hub() -> Iterator[Hub]:
 
 def start(models: Path, hub_url: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "MODEL"))}
-    environment |= {"HF_ENDPOINT": hub_url, "MODELSCOPE_DOMAIN": hub_url, "HF_HOME": str(models / ".hf"), **variables}
+    environment |= {"HF_ENDPOINT": hub_url, "MODELSCOPE_DOMAIN": hub_url, "HF_HOME": str(models / ".hf")}
+    environment |= {"HF_TOKEN": "", "MODEL_SOURCE": "", **variables}  # nor what .env may say
     command = [sys.executable, str(ROOT / "scripts" / "get_model.py"), *arguments, "--models", str(models)]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -171,6 +172,15 @@ def test_no_disk_space_is_said_before_anything_is_fetched(hub: Hub, tmp_path: Pa
     assert said.startswith("get_model: no disk space: 1000000000.0 GB are needed")
     assert "--models DIR" in said
     assert not any(hub.downloads(name) for name in FILES)
+
+
+def test_a_disk_that_fills_up_on_the_way_is_one_line_with_the_remedy(hub: Hub, tmp_path: Path) -> None:
+    partial = tmp_path / ".small-model.partial"
+    partial.mkdir()
+    (partial / ".model.safetensors.part").symlink_to("/dev/full")
+    code, said = run(tmp_path, hub.url, REPO)
+    assert code == 1
+    assert "No space left on device; free some disk space or name another disk with --models DIR" in said
 
 
 @pytest.mark.parametrize("source", SOURCES)
