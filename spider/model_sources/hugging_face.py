@@ -7,6 +7,7 @@ process has fetched of a file, which for weights is gigabytes.
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,9 +44,13 @@ class HuggingFace:
 
     def fetch(self, repo: str, commit: str, file: HubFile, folder: Path) -> None:
         """See `Hub.fetch`."""
-        from huggingface_hub import hf_hub_url
+        from huggingface_hub import hf_hub_url, try_to_load_from_cache
         from huggingface_hub.utils import build_hf_headers
 
+        cached = try_to_load_from_cache(repo, file.path, revision=commit)  # where transformers and vLLM keep theirs
+        if isinstance(cached, str) and file.matches(Path(cached)):
+            shutil.copyfile(cached, folder / file.path)
+            return
         url = hf_hub_url(repo, file.path, revision=commit)
         with in_words(repo, commit):
             self.api.get_hf_file_metadata(url=url)  # asks only for the headers: it tells why a file is refused

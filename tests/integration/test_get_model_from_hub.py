@@ -131,6 +131,16 @@ def test_a_damaged_folder_is_fetched_again(hub: Hub, tmp_path: Path) -> None:
     assert (tmp_path / "small-model" / "model.safetensors").read_bytes() == WEIGHTS
 
 
+def test_what_lies_in_hugging_faces_own_cache_is_not_fetched_again(hub: Hub, tmp_path: Path) -> None:
+    snapshot = tmp_path / ".hf" / "hub" / "models--acme--small-model" / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    (snapshot / "model.safetensors").write_bytes(WEIGHTS)
+    (snapshot / "tokenizer.json").write_bytes(b"damaged")
+    assert run(tmp_path, hub.url, REPO)[0] == 0
+    assert not hub.downloads("model.safetensors")
+    assert contents(tmp_path / "small-model")["tokenizer.json"] == FILES["tokenizer.json"]
+
+
 def test_the_commit_is_recorded(hub: Hub, tmp_path: Path) -> None:
     assert run(tmp_path, hub.url, REPO)[0] == 0
     assert COMMIT.encode() in contents(tmp_path / "small-model")[MARKER]
