@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from transformers import Qwen2Config
+    from transformers import PretrainedConfig, Qwen2Config
 
 PEAK_FLOPS = 990e12
 """bfloat16 multiply-adds a second of one H200 without sparsity, times two (NVIDIA's data sheet: 989.5 TFLOP/s)."""
@@ -41,7 +41,7 @@ def qwen_config(attention: str = "sdpa") -> Qwen2Config:
     )
 
 
-def training_flops(config: Qwen2Config, lengths: list[int], responses: list[int]) -> float:
+def training_flops(config: PretrainedConfig, lengths: list[int], responses: list[int]) -> float:
     """Return the floating-point operations that one forward and backward pass needs.
 
     Six for each weight of a matrix and token (two forward, four backward), the vocabulary's matrix only at response

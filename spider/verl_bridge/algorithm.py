@@ -41,7 +41,8 @@ class VERL(Algorithm):
 
     Args:
         config: Overrides of verl's trainer configuration, nested. The section ``agentlightning`` holds the bridge's own
-            keys: ``output_dir`` (folder of the run), ``rollout_timeout_seconds`` and ``verbose``.
+            keys: ``output_dir`` (folder of the run), ``rollout_timeout_seconds``, ``sampling`` (parameters of every
+            request to the model's server, over verl's own; e.g. ``ignore_eos``) and ``verbose``.
 
     Raises:
         UnknownKeyError: If an override names a key that verl does not have.
@@ -184,6 +185,7 @@ def _end_ray(run_id: str) -> None:
 def _rollout_settings(config: "DictConfig", trainer: "StoreTrainer") -> "RolloutSettings":
     """Read from verl's configuration and its running servers how rollouts are to be made."""
     import httpx
+    from omegaconf import OmegaConf
 
     from spider.verl_bridge.rollout_manager import RolloutSettings
 
@@ -191,11 +193,14 @@ def _rollout_settings(config: "DictConfig", trainer: "StoreTrainer") -> "Rollout
     endpoints = [f"http://{address}/v1" for address in trainer.llm_server_manager.get_addresses()]
     served = httpx.get(f"{endpoints[0]}/models", timeout=30).raise_for_status().json()
     common = {"max_tokens": rollout.response_length, "logprobs": True, "extra_body": {"return_token_ids": True}}
+    always = cast("dict[str, object]", OmegaConf.to_container(config.agentlightning.sampling, resolve=True))
     return RolloutSettings(
         model=served["data"][0]["id"],
         endpoints=endpoints,
-        train_sampling=common | {"temperature": rollout.temperature, "top_p": rollout.top_p},
-        val_sampling=common | {"temperature": rollout.val_kwargs.temperature, "top_p": rollout.val_kwargs.top_p},
+        train_sampling=common | {"temperature": rollout.temperature, "top_p": rollout.top_p} | always,
+        val_sampling=common
+        | {"temperature": rollout.val_kwargs.temperature, "top_p": rollout.val_kwargs.top_p}
+        | always,
         n=rollout.n,
         val_n=rollout.val_kwargs.n,
         max_prompt_length=rollout.prompt_length,

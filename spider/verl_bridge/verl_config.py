@@ -19,8 +19,9 @@ OPEN_SECTIONS = (
     "ray_kwargs.ray_init",
     "data.apply_chat_template_kwargs",
     "trainer.v1.sampler.sampler_kwargs",
+    "agentlightning.sampling",
 )
-"""Sections whose keys belong to another program (transformers, Ray) and pass through unchecked."""
+"""Sections whose keys belong to another program (transformers, Ray, the model's server) and pass through unchecked."""
 
 DATACLASS_KEYS = (
     "actor_rollout_ref.rollout.enable_sleep_mode",
@@ -30,7 +31,12 @@ DATACLASS_KEYS = (
 )
 """Keys that verl's configuration classes have and its YAML leaves at their defaults."""
 
-BRIDGE_DEFAULTS: dict[str, object] = {"output_dir": None, "rollout_timeout_seconds": 600.0, "verbose": False}
+BRIDGE_DEFAULTS: dict[str, object] = {
+    "output_dir": None,
+    "rollout_timeout_seconds": 600.0,
+    "sampling": {},
+    "verbose": False,
+}
 """The section ``agentlightning``: what the bridge itself reads."""
 
 

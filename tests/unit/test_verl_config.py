@@ -29,6 +29,11 @@ def test_engine_arguments_pass_through() -> None:
     assert config.actor_rollout_ref.rollout.engine_kwargs.vllm.max_loras == 2
 
 
+def test_sampling_parameters_of_the_models_server_pass_through() -> None:
+    config = resolve_config({"agentlightning": {"sampling": {"ignore_eos": True}}})
+    assert config.agentlightning.sampling == {"ignore_eos": True}
+
+
 def test_override_takes_effect_and_the_rest_stays_verls() -> None:
     config = resolve_config({"trainer": {"save_freq": 7}})
     assert config.trainer.save_freq == 7
