@@ -11,6 +11,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from spider.agent_graph import SQLAgent, State
 from spider.data import data_dir
 from spider.reward import evaluate_query
+from spider.rollout_facts import RolloutFacts, record
 
 
 class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
@@ -48,7 +49,16 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
             EndpointError: the model's server gave no reply; the runner marks the rollout as failed.
             FileNotFoundError: the database isn't there.
         """
-        return self.reward(self.solve(task, resources, rollout), task, rollout)
+        state = self.solve(task, resources, rollout)
+        reward = self.reward(state, task, rollout)
+        first_reward = None
+        if state["num_turns"] > 1:
+            # Half a millisecond, the gold result being at hand, and only for rollouts that wrote a second query.
+            first = {**state, "query": state["attempts"][0]["query"]}
+            first_reward = self.reward(State(**first), task, rollout)
+        outcomes = tuple(attempt["outcome"] for attempt in state["attempts"])
+        record(RolloutFacts(state["num_turns"], outcomes, first_reward))
+        return reward
 
     def reward(self, state: State, task: Mapping[str, str], rollout: agl.Rollout) -> float:
         """The reward of what `solve` returned.

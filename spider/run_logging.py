@@ -48,6 +48,8 @@ def set_up_logging(path: Path) -> None:
     file = logging.FileHandler(path, encoding="utf-8")
     file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[TerminalHandler(), file], force=True)
+    # On a full disk the run ends by itself, with one message; a traceback for each lost line would bury it.
+    logging.raiseExceptions = False
 
 
 def take_over_loggers() -> None:

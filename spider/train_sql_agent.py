@@ -14,13 +14,15 @@ import os
 import re
 import socket
 import sys
-from datetime import datetime
 from pathlib import Path
 from typing import cast
 
-from spider.data import ROOT, data_dir
+from spider.data import data_dir
 from spider.preset_changes import UsageError, add_preset_arguments, select_preset
 from spider.presets import PRESETS, Preset, model_path, to_verl
+from spider.run_control import add_flags, begin, is_complete, run_folder, take_folder, with_course
+from spider.verl_bridge.failures import in_words
+from spider.verl_bridge.run_folder import RunFolderError
 from spider.verl_bridge.verl_config import UnknownKeyError
 
 logger = logging.getLogger("spider.train_sql_agent")
@@ -44,7 +46,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--train-files", type=Path, metavar="FILE", help="training questions (parquet)")
     parser.add_argument("--val-files", type=Path, metavar="FILE", help="validation questions (parquet)")
     add_preset_arguments(parser)
-    parser.add_argument("--output-dir", type=Path, help="folder of the run (default: outputs/PRESET-TIME)")
+    add_flags(parser)
     parser.add_argument("--seed", type=int, default=42, help="seed of data order and sampling (default: 42)")
     parser.add_argument(
         "--set",
@@ -68,30 +70,24 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command and return its exit code."""
     args = parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
+    output_dir: Path | None = None
     try:
         preset = select_preset(args)
-        output_dir = (args.output_dir or ROOT / "outputs" / f"{args.preset}-{datetime.now():%Y%m%d-%H%M%S}").resolve()
-        overrides = to_verl(preset, output_dir, args.seed, args.verbose, wandb="WANDB_API_KEY" in os.environ)
-        config = with_settings(overrides, args.set)
+        output_dir = run_folder(args)
+        config = with_settings(to_verl(preset, output_dir, args.seed, args.verbose), args.set)
+        config = with_course(config, args, output_dir, preset.use_wandb)
         if args.dry_run:
             return dry_run(preset, config, args.gpu_memory)
         return train(preset, config, args, output_dir)
-    except (UsageError, UnknownKeyError) as error:
+    except (UsageError, UnknownKeyError, RunFolderError) as error:
         logger.error("error: %s", error)
         return 2
     except KeyboardInterrupt:
         return 130
     except Exception as error:
         logging.getLogger("traceback").exception("the run failed")
-        logger.error("error: %s", in_words(error))
+        logger.error("error: %s", in_words(error, output_dir))
         return 1
-
-
-def in_words(error: BaseException) -> str:
-    """Return an error's kind and message, or its cause's when it has no message of its own."""
-    if error.__cause__ is not None and not str(error):
-        return in_words(error.__cause__)
-    return f"{type(error).__name__}: {error}"
 
 
 def with_settings(overrides: dict[str, object], settings: list[str]) -> dict[str, object]:
@@ -170,12 +166,16 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     require_model(preset)
     require_memory(preset, config, args.gpu_memory or card_memory(preset))
     relaunch_marked("spider.train_sql_agent")
-    output_dir.mkdir(parents=True, exist_ok=True)
+    lock = take_folder(output_dir)
     from spider.run_logging import set_up_logging, take_over_loggers
 
     set_up_logging(output_dir / "run.log")
     logger.info("%s: %d questions to train on, %d to validate on", preset.model, len(train_tasks), len(val_tasks))
     logger.info("run folder: %s", output_dir)
+    begin(output_dir, config, args.resume)
+    if is_complete(config, len(train_tasks)):
+        logger.info("all steps of this run are done: nothing to resume (--steps N trains on)")
+        return 0
     write_ci_outputs(preset)
     import agentlightning as agl
 
@@ -222,6 +222,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
         ),
     )
     trainer.fit(agent, train_dataset=train_tasks, val_dataset=val_tasks)
+    lock.close()
     # agentlightning's strategy ends quietly on Ctrl-C.
     return 0 if algorithm.finished else 130
 

@@ -12,8 +12,7 @@ import logging
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,8 +22,12 @@ from agentlightning.types import Dataset
 from spider.run_logging import take_over_loggers
 from spider.verl_bridge.processes import end_run, mark_run, start_reaper
 from spider.verl_bridge.progress import Progress
+from spider.verl_bridge.rollout_log import FILE, RolloutLog
+from spider.verl_bridge.run_folder import forget_rollouts, latest_checkpoint, step_of
 from spider.verl_bridge.task_dataset import write_tasks
+from spider.verl_bridge.tracking import drop_curves_after, forwarded_environment, start_wandb
 from spider.verl_bridge.verl_config import resolve_config
+from spider.verl_bridge.watchdog import Pulse, Watchdog, run_watched
 
 if TYPE_CHECKING:
     from agentlightning import LightningStore, TraceAdapter, Triplet
@@ -41,8 +44,9 @@ class VERL(Algorithm):
 
     Args:
         config: Overrides of verl's trainer configuration, nested. The section ``agentlightning`` holds the bridge's own
-            keys: ``output_dir`` (folder of the run), ``rollout_timeout_seconds``, ``sampling`` (parameters of every
-            request to the model's server, over verl's own; e.g. ``ignore_eos``) and ``verbose``.
+            keys: ``output_dir`` (folder of the run), ``rollout_timeout_seconds``, ``stall_minutes`` (longest time
+            without a finished rollout or phase), ``sampling`` (parameters of every request to the model's server, over
+            verl's own; e.g. ``ignore_eos``), ``wandb_offline`` and ``verbose``.
 
     Raises:
         UnknownKeyError: If an override names a key that verl does not have.
@@ -55,6 +59,7 @@ class VERL(Algorithm):
         """Whether the run came to its end or stopped after a step when asked to, rather than by an error or Ctrl-C."""
         self._trainer: StoreTrainer | None = None
         self._stop_requested = False
+        self._pulse = Pulse()
 
     async def run(self, train_dataset: Dataset[Any] | None = None, val_dataset: Dataset[Any] | None = None) -> None:
         """Train until verl's last step.
@@ -64,8 +69,9 @@ class VERL(Algorithm):
             val_dataset: Tasks to validate on.
 
         Raises:
-            ValueError: If a data set is missing.
+            ValueError: If a data set is missing, or a resumed run's is another one.
             AllRolloutsDroppedError: If a step had no rows to train on.
+            StalledError: If no rollout finished and no phase ended for too long.
         """
         if train_dataset is None or val_dataset is None:
             raise ValueError("VERL needs a training and a validation data set: give both to Trainer.fit")
@@ -74,27 +80,35 @@ class VERL(Algorithm):
         output_dir = Path(self.config.agentlightning.output_dir or self.config.trainer.default_local_dir).resolve()
         _prepare(self.config, output_dir, train_dataset, val_dataset)
         progress = Progress(output_dir, sys.stderr)
+        _continue(self.config, progress)
         store, adapter = self.get_store(), cast("TraceAdapter[list[Triplet]]", self.get_adapter())
+        limit_seconds = 60 * self.config.agentlightning.stall_minutes
+        watchdog = Watchdog(self._pulse, limit_seconds, store, run_id, output_dir / "stacks.txt")
         try:
             with _console_log(output_dir, verbose=self.config.agentlightning.verbose):
                 _start_ray(self.config)
                 asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop_after_step)
-                await _in_thread(lambda: self._train(store, adapter, progress))
+                await run_watched(lambda: self._train(store, adapter, progress, watchdog), watchdog)
         finally:
             progress.close()
             _end_ray(run_id)
         self.finished = True
         progress.summary(latest_checkpoint(Path(self.config.trainer.default_local_dir)))
 
-    def _train(self, store: "LightningStore", adapter: "TraceAdapter[list[Triplet]]", progress: Progress) -> None:
+    def _train(
+        self,
+        store: "LightningStore",
+        adapter: "TraceAdapter[list[Triplet]]",
+        progress: Progress,
+        watchdog: Watchdog,
+    ) -> None:
         import transfer_queue as tq
 
-        from spider.verl_bridge.rollout_log import FILE, RolloutLog
         from spider.verl_bridge.rollout_manager import StoreRolloutManager
         from spider.verl_bridge.trainer import TrainingStoppedError, make_trainer
 
         tq.init(self.config.transfer_queue)
-        trainer = self._trainer = make_trainer(self.config, progress)
+        trainer = self._trainer = make_trainer(self.config, progress, self._pulse)
         trainer.stop_requested = self._stop_requested
         succeeded = False
         try:
@@ -105,8 +119,11 @@ class VERL(Algorithm):
             written = progress.output_dir / "servers.json.part"
             written.write_text(json.dumps(servers), encoding="utf-8")
             written.replace(progress.output_dir / "servers.json")
-            trainer.manager = StoreRolloutManager(store, adapter, settings, RolloutLog(progress.output_dir / FILE))
+            log = RolloutLog(progress.output_dir / FILE)
+            trainer.manager = StoreRolloutManager(store, adapter, settings, self._pulse, log)
+            start_wandb(self.config, progress.output_dir, self.config.agentlightning.wandb_offline)
             logger.info("ready: %d steps", trainer.total_training_steps)
+            watchdog.start()
             with contextlib.suppress(TrainingStoppedError):
                 trainer.fit(cast("Any", trainer.manager))
             succeeded = True
@@ -116,27 +133,55 @@ class VERL(Algorithm):
                 tracking.finish(exit_code=0 if succeeded else 1)
 
     def _stop_after_step(self) -> None:
-        logger.warning("asked to stop: finishing the step and saving a checkpoint first")
+        if self._stop_requested:
+            os.kill(os.getpid(), signal.SIGINT)  # asked twice: as Ctrl-C
+            return
+        logger.warning("asked to stop: finishing the step and saving a checkpoint first; once more stops at once")
         self._stop_requested = True
         if self._trainer is not None:
             self._trainer.stop_requested = True
 
 
-def latest_checkpoint(folder: Path) -> Path | None:
-    """Return the newest checkpoint that verl finished writing under `folder`, or None."""
-    tracker = folder / "latest_checkpointed_iteration.txt"
-    return folder / f"global_step_{tracker.read_text().strip()}" if tracker.is_file() else None
+def _continue(config: "DictConfig", progress: Progress) -> None:
+    """Take up the run's numbers at the checkpoint that verl resumes from, or start them anew."""
+    trainer = config.trainer
+    if trainer.resume_mode == "auto":
+        found = latest_checkpoint(Path(trainer.default_local_dir).resolve())
+        trainer.resume_mode = "disable" if found is None else "resume_path"
+        trainer.resume_from_path = found and str(found)
+    if trainer.resume_mode != "resume_path":
+        progress.restore(None)
+    else:
+        step = step_of(Path(trainer.resume_from_path))
+        progress.restore(step)
+        logger.info("continuing after step %d, from %s", step, trainer.resume_from_path)
+        # verl saves before it validates: a run killed between the two still owes the validation.
+        due = trainer.test_freq > 0 and step % trainer.test_freq == 0
+        trainer.val_before_train = due and step not in progress.accuracies
+        forget_rollouts(progress.output_dir / FILE, step, step in progress.accuracies)
+        drop_curves_after(Path(os.environ["TENSORBOARD_DIR"]), step)
+    if trainer.val_only:
+        trainer.val_before_train = True
 
 
 def _prepare(config: "DictConfig", output_dir: Path, train: Dataset[Any], val: Dataset[Any]) -> None:
     """Write the data sets where verl reads them, and set what its processes need from the environment."""
+    from omegaconf import OmegaConf
+
     output_dir.mkdir(parents=True, exist_ok=True)
     for split, tasks in (("train", train), ("val", val)):
         path = output_dir / "tasks" / f"{split}.jsonl"
+        before = path.read_bytes() if path.is_file() and split == "train" else b""
         count = write_tasks((tasks[i] for i in range(len(tasks))), path)
+        if before and config.trainer.resume_mode != "disable" and path.read_bytes() != before:
+            path.write_bytes(before)
+            raise ValueError(f"the run began with other training questions, those in {path}: resume it with the same")
         if not count:
             raise ValueError(f"the {split} data set is empty")
         config.data[f"{split}_files"] = str(path)
+    vllm = "actor_rollout_ref.rollout.engine_kwargs.vllm.worker_extension_cls"
+    if OmegaConf.select(config, vllm) is None:
+        OmegaConf.update(config, vllm, "spider.verl_bridge.weight_channel.RunWorkerExtension", force_add=True)
     config.data.custom_cls.path = "pkg://spider.verl_bridge.task_dataset"
     config.data.custom_cls.name = "TaskDataset"
     os.environ.setdefault("TENSORBOARD_DIR", str(output_dir / "tensorboard"))
@@ -163,16 +208,23 @@ def _start_ray(config: "DictConfig") -> None:
         return
     logger.info("starting Ray")
     options = OmegaConf.to_container(config.ray_kwargs.ray_init, resolve=True)
+    is_local = config.trainer.nnodes == 1 and "RAY_ADDRESS" not in os.environ
+    runtime_env = get_ppo_ray_runtime_env(config)
+    if not is_local:
+        runtime_env["env_vars"] |= forwarded_environment(os.environ)
     defaults: dict[str, object] = {
-        "runtime_env": get_ppo_ray_runtime_env(config),
+        "runtime_env": runtime_env,
         "include_dashboard": False,
         "log_to_driver": config.agentlightning.verbose,
         "logging_level": logging.WARNING,
     }
-    if config.trainer.nnodes == 1 and "RAY_ADDRESS" not in os.environ:
+    if is_local:
         defaults["address"] = "local"
     merged = OmegaConf.to_container(OmegaConf.merge(defaults, options))
     ray.init(**cast("dict[str, Any]", merged))
+    with contextlib.suppress(ValueError):  # there is no such actor
+        ray.get_actor("TransferQueueController", namespace="transfer_queue")
+        raise RuntimeError("another run is going on in this Ray cluster, and its rows would mix: give each its own")
 
 
 def _end_ray(run_id: str) -> None:
@@ -221,30 +273,3 @@ def _console_log(output_dir: Path, verbose: bool) -> Iterator[None]:
         contextlib.redirect_stderr(file),
     ):
         yield
-
-
-async def _in_thread(work: Callable[[], None]) -> None:
-    """Run `work` in a thread that a cancelled caller does not wait for (asyncio.to_thread would)."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def target() -> None:
-        error: BaseException | None = None
-        try:
-            work()
-        except BaseException as caught:
-            error = caught
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle, done, error)
-
-    threading.Thread(target=target, name="verl-trainer", daemon=True).start()
-    await done
-
-
-def _settle(done: "asyncio.Future[None]", error: BaseException | None) -> None:
-    if done.cancelled():
-        return
-    if error is None:
-        done.set_result(None)
-    else:
-        done.set_exception(error)

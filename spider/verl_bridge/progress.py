@@ -1,5 +1,6 @@
 """What a person sees of a run: progress bar, a line per step, and the summary with its learning curve."""
 
+import contextlib
 import csv
 import logging
 import time
@@ -56,6 +57,25 @@ class Progress:
         self._stream = stream
         self._started = time.monotonic()
         self._bar: tqdm | None = None
+        self._path = output_dir / "progress.csv"
+
+    def restore(self, step: int | None) -> None:
+        """Take up what an earlier run in this folder recorded up to `step`, and forget what it did after.
+
+        Args:
+            step: Step of the checkpoint that this run continues from; None when it starts anew, and all is forgotten.
+        """
+        self._rows = [row for row in _recorded(self._path) if step is not None and row["step"] <= step]
+        self.accuracies = {
+            int(row["step"]): row["validation_accuracy"] for row in self._rows if "validation_accuracy" in row
+        }
+        self._started -= max((row.get("elapsed_seconds", 0.0) for row in self._rows), default=0.0)
+        part = self._path.with_suffix(".csv.part")
+        with part.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=COLUMNS, restval="")
+            writer.writeheader()
+            writer.writerows(_written(row) for row in self._rows)
+        part.replace(self._path)
 
     def begin(self, done: int, total: int) -> None:
         """Show the bar of a run that has `done` of `total` steps behind it."""
@@ -63,6 +83,7 @@ class Progress:
 
     def validation(self, step: int, stats: RolloutStats) -> None:
         """Report a validation after `step` steps."""
+        is_new = step not in self.accuracies
         self.accuracies[step] = stats.mean_reward
         logger.info(
             "validation after step %d: accuracy %.3f on %d questions, %.1f calls each, dropped: %s",
@@ -72,7 +93,8 @@ class Progress:
             stats.calls / max(stats.rollouts, 1),
             stats.dropped_text(),
         )
-        self._record({"step": float(step), "validation_accuracy": stats.mean_reward})
+        if is_new:
+            self._record({"step": float(step), "validation_accuracy": stats.mean_reward})
 
     def step(self, step: int, metrics: Mapping[str, float], stats: RolloutStats) -> None:
         """Report a finished step from verl's metrics and the rollouts' numbers."""
@@ -130,13 +152,12 @@ class Progress:
 
     def _record(self, values: dict[str, float]) -> None:
         self._rows.append(values | {"elapsed_seconds": time.monotonic() - self._started})
-        path = self.output_dir / "progress.csv"
-        is_new = not path.exists()
-        with path.open("a", newline="", encoding="utf-8") as file:
+        is_new = not self._path.exists()
+        with self._path.open("a", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, fieldnames=COLUMNS, restval="")
             if is_new:
                 writer.writeheader()
-            writer.writerow({name: f"{value:.6g}" for name, value in self._rows[-1].items()})
+            writer.writerow(_written(self._rows[-1]))
 
     def _draw(self) -> Path:
         from matplotlib.figure import Figure
@@ -153,3 +174,22 @@ class Progress:
         path = self.output_dir / "learning_curve.png"
         figure.savefig(path, dpi=120)
         return path
+
+
+def _written(row: Mapping[str, float]) -> dict[str, str]:
+    return {name: f"{value:.6g}" for name, value in row.items()}
+
+
+def _recorded(path: Path) -> list[dict[str, float]]:
+    """Read the rows that `Progress` wrote; a last one that a killed run left unfinished is not among them."""
+    if not path.is_file():
+        return []
+    rows: list[dict[str, float]] = []
+    with path.open(newline="", encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            with contextlib.suppress(TypeError, ValueError):
+                row = {name: float(line[name]) for name in COLUMNS if line.get(name)}
+                # The last column is the last that is written.
+                if "step" in row and "elapsed_seconds" in row:
+                    rows.append(row)
+    return rows

@@ -6,7 +6,6 @@ manager queues the rollouts in the store, where agentlightning's runners take th
 
 import asyncio
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -16,11 +15,13 @@ from agentlightning import LLM, EnqueueRolloutRequest, LightningStore, Rollout, 
 from agentlightning.adapter import TracerTraceToTriplet
 from agentlightning.emitter import find_final_reward
 
+from spider.rollout_facts import read
 from spider.verl_bridge import rows
 from spider.verl_bridge.rollout_log import RolloutLog, call_texts
 from spider.verl_bridge.rows import SessionResult
 from spider.verl_bridge.stats import RolloutStats
 from spider.verl_bridge.transfer import Partition, Prompt, plain, put_group_rows, put_group_status, unpack
+from spider.verl_bridge.watchdog import Pulse
 
 if TYPE_CHECKING:
     from agentlightning import Triplet
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.1
 """Seconds between two looks at the store for finished rollouts."""
-
-RUNNER_GRACE_SECONDS = 60.0
-"""Seconds beyond a rollout's own time limit after which its runner counts as dead."""
 
 FINISHED = ("succeeded", "failed", "cancelled")
 
@@ -70,6 +68,7 @@ class StoreRolloutManager:
         store: The store that the runners take rollouts from.
         adapter: Turns a rollout's spans into the triplets of the trained nodes.
         settings: How prompts become rollouts.
+        pulse: Told of every rollout that ends.
         log: Where the rollouts' texts go.
     """
 
@@ -78,12 +77,14 @@ class StoreRolloutManager:
         store: LightningStore,
         adapter: "TraceAdapter[list[Triplet]]",
         settings: RolloutSettings,
+        pulse: Pulse,
         log: RolloutLog | None = None,
     ) -> None:
         self._store = store
         self._adapter = adapter
         self._settings = settings
         self._log = log
+        self._pulse = pulse
         self._resources: dict[tuple[Partition, int], str] = {}
         self._every_node = TracerTraceToTriplet(agent_match=".*")
         self._stats: dict[Partition, RolloutStats] = {"train": RolloutStats(), "val": RolloutStats()}
@@ -128,18 +129,14 @@ class StoreRolloutManager:
         results: dict[str, SessionResult] = {}
         waiting = {rollout.rollout_id for rollout in rollouts}
         open_groups = dict(enumerate(groups))
-        limit = self._settings.timeout_seconds + RUNNER_GRACE_SECONDS
-        last_end = time.monotonic()
         while waiting:
             await asyncio.sleep(POLL_SECONDS)
-            if time.monotonic() - last_end > limit:
-                raise TimeoutError(f"no rollout ended for {limit:.0f} s, {len(waiting)} are open: did the runners die?")
             for rollout_id in list(waiting):
                 rollout = await self._store.get_rollout_by_id(rollout_id)
                 if rollout is not None and rollout.status in FINISHED:
                     results[rollout_id] = await self._collect(rollout)
                     waiting.discard(rollout_id)
-                    last_end = time.monotonic()
+                    self._pulse.beat()
             for i in [i for i, ids in open_groups.items() if waiting.isdisjoint(ids)]:
                 sessions = [results.pop(rollout_id) for rollout_id in open_groups.pop(i)]
                 await asyncio.to_thread(self._finish_group, prompts[i], sessions, partition)
@@ -174,31 +171,33 @@ class StoreRolloutManager:
         return result
 
     async def _result(self, rollout: Rollout, spans: list[Span]) -> SessionResult:
-        calls = sum(span.name == "openai.chat.completion" for span in spans)
+        result = SessionResult(calls=sum(span.name == "openai.chat.completion" for span in spans), facts=read(spans))
         if rollout.status != "succeeded":
             attempt = await self._store.get_latest_attempt(rollout.rollout_id)
             in_time = attempt is None or attempt.status not in ("timeout", "unresponsive")
-            reason = rows.ROLLOUT_FAILED if in_time else rows.TIMED_OUT
-            return SessionResult(calls=calls, dropped=reason, detail=_error_text(spans))
-        reward = find_final_reward(spans)
-        if reward is None:
-            return SessionResult(calls=calls, dropped=rows.NO_REWARD)
-        if not calls:
-            return SessionResult(reward=float(reward), dropped=rows.NO_TRACED_CALL, detail=rows.NO_TRACED_CALL_DETAIL)
+            result.dropped = rows.ROLLOUT_FAILED if in_time else rows.TIMED_OUT
+            result.detail = _error_text(spans)
+            return result
+        result.reward = find_final_reward(spans)
+        if result.reward is None:
+            result.dropped = rows.NO_REWARD
+        elif not result.calls:
+            result.dropped, result.detail = rows.NO_TRACED_CALL, rows.NO_TRACED_CALL_DETAIL
+        else:
+            await self._add_rows(result, spans)
+        return result
+
+    async def _add_rows(self, result: SessionResult, spans: list[Span]) -> None:
+        """Add the rows of the matched calls, or why there are none."""
         triplets = await asyncio.to_thread(self._adapter.adapt, spans)
-        usable, left_out = rows.rows_from_triplets(
+        result.rows, result.left_out = rows.rows_from_triplets(
             triplets, self._settings.max_prompt_length, self._settings.max_response_length
         )
-        if usable:
-            return SessionResult(usable, float(reward), calls, left_out=left_out)
+        if result.rows:
+            return
+        result.dropped = rows.why_no_rows(triplets, result.left_out)
         nodes = self._every_node.adapt(spans) if not triplets else []
-        return SessionResult(
-            reward=float(reward),
-            calls=calls,
-            left_out=left_out,
-            dropped=rows.why_no_rows(triplets, left_out),
-            nodes_seen=frozenset(str(triplet.metadata.get("agent_name")) for triplet in nodes),
-        )
+        result.nodes_seen = frozenset(str(triplet.metadata.get("agent_name")) for triplet in nodes)
 
     def _finish_group(self, prompt: Prompt, sessions: list[SessionResult], partition: Partition) -> None:
         # The rows come before the group's end: verl takes a group as soon as it reads `finished`.

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from spider.rollout_facts import RolloutFacts
+
 if TYPE_CHECKING:
     from agentlightning import Triplet
 
@@ -20,6 +22,17 @@ EMPTY_TOKEN_IDS = "empty_token_ids"
 NO_LOG_PROBS = "no_log_probs"
 PROMPT_OVER_LIMIT = "prompt_over_limit"
 RESPONSE_OVER_LIMIT = "response_over_limit"
+REASONS = (
+    ROLLOUT_FAILED,
+    TIMED_OUT,
+    NO_REWARD,
+    NO_TRACED_CALL,
+    NO_MATCHED_NODE,
+    EMPTY_TOKEN_IDS,
+    NO_LOG_PROBS,
+    PROMPT_OVER_LIMIT,
+    RESPONSE_OVER_LIMIT,
+)
 
 
 NO_TRACED_CALL_DETAIL = (
@@ -58,6 +71,7 @@ class SessionResult:
         detail: The server's or the agent's own words for a failed rollout.
         nodes_seen: Names of the nodes that made calls; filled when no node matched.
         texts: The replies of all nodes, for the run's record.
+        facts: What the agent told of the way to the reward.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -68,6 +82,7 @@ class SessionResult:
     detail: str = ""
     nodes_seen: frozenset[str] = frozenset()
     texts: "list[CallText]" = field(default_factory=list)
+    facts: RolloutFacts = field(default_factory=RolloutFacts)
 
 
 def rows_from_triplets(

@@ -3,7 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from spider.verl_bridge.rows import SessionResult
+from spider.rollout_facts import FAILED_EXECUTIONS
+from spider.verl_bridge.rows import REASONS, SessionResult
+
+RIGHT = 1.0
+"""The reward of a right answer; shaped rewards of wrong ones are lower."""
 
 
 @dataclass
@@ -23,6 +27,12 @@ class RolloutStats:
         left_out: Calls of the trained nodes without a row, by reason.
         details: The first words of a failure, by reason.
         nodes_seen: Names of the nodes that made calls in rollouts without a matched node.
+        turns: Queries that the model wrote.
+        executions: Queries that were executed, by what became of them.
+        rewritten: Rollouts that wrote more than one query.
+        rewritten_wrong: Those among them whose first query was wrong.
+        mended: Those among these whose last query was right.
+        spoiled: Rollouts whose first query was right and whose last was wrong.
     """
 
     rollouts: int = 0
@@ -37,6 +47,12 @@ class RolloutStats:
     left_out: Counter[str] = field(default_factory=Counter)
     details: dict[str, str] = field(default_factory=dict)
     nodes_seen: set[str] = field(default_factory=set)
+    turns: int = 0
+    executions: Counter[str] = field(default_factory=Counter)
+    rewritten: int = 0
+    rewritten_wrong: int = 0
+    mended: int = 0
+    spoiled: int = 0
 
     def add_group(self, sessions: list[SessionResult]) -> None:
         """Count one question's rollouts."""
@@ -55,6 +71,20 @@ class RolloutStats:
             if session.dropped:
                 self.dropped[session.dropped] += 1
                 self.details.setdefault(session.dropped, session.detail)
+            self._add_facts(session, reward)
+
+    def _add_facts(self, session: SessionResult, reward: float) -> None:
+        facts = session.facts
+        self.turns += facts.turns
+        self.executions.update(outcome.partition(":")[0] for outcome in facts.executions)
+        if facts.first_reward is None:
+            return
+        self.rewritten += 1
+        if facts.first_reward < RIGHT:
+            self.rewritten_wrong += 1
+            self.mended += reward >= RIGHT
+        else:
+            self.spoiled += reward < RIGHT
 
     @property
     def mean_reward(self) -> float:
@@ -62,18 +92,31 @@ class RolloutStats:
         return self.rewards / self.rollouts if self.rollouts else 0.0
 
     def metrics(self, prefix: str) -> dict[str, float]:
-        """Return the numbers under the names that the loggers get."""
+        """Return the numbers under the names that the loggers get.
+
+        ``rewrite_success`` is the share of right last queries among the rollouts that rewrote a wrong first one; it is
+        left out where there was none. ``execution_errors`` is the share of executed queries without a result.
+        """
         rollouts = max(self.rollouts, 1)
-        return {
+        errors = sum(self.executions[kind] for kind in FAILED_EXECUTIONS)
+        rewrites = {f"{prefix}/rewrite_success": self.mended / self.rewritten_wrong} if self.rewritten_wrong else {}
+        return rewrites | {
             f"{prefix}/reward": self.mean_reward,
             f"{prefix}/rollouts": float(self.rollouts),
             f"{prefix}/rows": float(self.rows),
             f"{prefix}/calls_per_rollout": self.calls / rollouts,
+            f"{prefix}/turns": self.turns / rollouts,
+            f"{prefix}/tokens": float(self.prompt_tokens + self.response_tokens),
             f"{prefix}/prompt_tokens": float(self.prompt_tokens),
             f"{prefix}/response_tokens": float(self.response_tokens),
             f"{prefix}/mixed_groups": self.mixed_groups / max(self.groups, 1),
-            f"{prefix}/dropped": float(self.dropped.total()),
-            **{f"{prefix}/dropped/{reason}": float(count) for reason, count in self.dropped.items()},
+            f"{prefix}/execution_errors": errors / max(self.executions.total(), 1),
+            **{f"{prefix}/execution_errors/{kind}": float(self.executions[kind]) for kind in FAILED_EXECUTIONS},
+            f"{prefix}/rewritten": self.rewritten / rollouts,
+            f"{prefix}/rewrites_mended": float(self.mended),
+            f"{prefix}/rewrites_spoiled": float(self.spoiled),
+            f"{prefix}/failures": float(self.dropped.total()),
+            **{f"{prefix}/failures/{reason}": float(self.dropped[reason]) for reason in REASONS},
             **{f"{prefix}/left_out_calls/{reason}": float(count) for reason, count in self.left_out.items()},
         }
 

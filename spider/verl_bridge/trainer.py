@@ -1,11 +1,15 @@
-"""verl's stock V1 trainers with this project's reporting attached at their hooks."""
+"""verl's stock V1 trainers with this project's reporting and run control attached at their hooks."""
 
 from typing import TYPE_CHECKING, Any
 
+import ray
 from verl.trainer.ppo.v1 import PPOTrainer, PPOTrainerColocateAsync, PPOTrainerSync
 
 from spider.verl_bridge.rollout_manager import POLL_SECONDS, StoreRolloutManager
+from spider.verl_bridge.run_worker import RunWorker
+from spider.verl_bridge.tracking import guard_wandb
 from spider.verl_bridge.transfer import Partition
+from spider.verl_bridge.watchdog import Pulse
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -20,7 +24,7 @@ class AllRolloutsDroppedError(RuntimeError):
 
 
 class TrainingStoppedError(Exception):
-    """Raised after a finished step to end a run that was asked to stop."""
+    """Raised between two steps to end a run that was asked to stop."""
 
 
 class StoreTrainer(PPOTrainer):
@@ -28,7 +32,13 @@ class StoreTrainer(PPOTrainer):
 
     manager: StoreRolloutManager
     progress: "Progress"
+    pulse: Pulse
     stop_requested = False
+    _steps_done = 0
+
+    def _init_resource_pool_mgr(self) -> None:
+        super()._init_resource_pool_mgr()
+        self.role_worker_mapping = {role: ray.remote(RunWorker) for role in self.role_worker_mapping}
 
     def _build_replay_buffer(self) -> "ReplayBuffer":
         buffer = super()._build_replay_buffer()
@@ -45,8 +55,12 @@ class StoreTrainer(PPOTrainer):
             raise
 
     def _validate(self) -> dict[str, float]:
+        if self.stop_requested and not self._steps_done:
+            raise TrainingStoppedError
+        guard_wandb(self.logger.logger)
         try:
-            metrics = super()._validate()
+            with self.pulse.during("validation"):
+                metrics = super()._validate()
         except Exception as error:
             self._explain(error, "val", "validation")
             raise
@@ -65,8 +79,34 @@ class StoreTrainer(PPOTrainer):
 
     def on_train_begin(self) -> None:
         """Show the progress bar from the first step of this run on."""
+        guard_wandb(self.logger.logger)
         super().on_train_begin()
         self.progress.begin(self.global_steps - 1, self.total_training_steps)
+
+    def on_step_begin(self) -> None:
+        """End the run here if it was asked to stop: the step before is finished, logged and reported."""
+        super().on_step_begin()
+        if self.stop_requested:
+            self._stop()
+        self.pulse.enter("generation")
+
+    def on_sample_end(self) -> None:
+        """Note that the rollouts are there."""
+        self.pulse.enter("old log-probs and update")
+        super().on_sample_end()
+
+    def on_step_end(self) -> None:
+        """Note that the weights go to vLLM."""
+        with self.pulse.during("weights to vLLM"):
+            super().on_step_end()
+
+    def _update_actor(self, batch: "KVBatchMeta", metrics: dict[str, Any]) -> "KVBatchMeta":
+        with self.pulse.during("update"):
+            return super()._update_actor(batch, metrics)
+
+    def _save_checkpoint(self) -> None:
+        with self.pulse.during("checkpoint"):
+            super()._save_checkpoint()
 
     def _compute_metrics(
         self, batch: "KVBatchMeta", metrics: dict[str, Any], timing_raw: dict[str, float], global_steps: int, epoch: int
@@ -75,13 +115,13 @@ class StoreTrainer(PPOTrainer):
         stats = self.manager.take_stats("train")
         metrics.update(stats.metrics("agent"))
         self.progress.step(global_steps, metrics, stats)
-        if self.stop_requested:
-            self._stop()
+        self._steps_done += 1
 
     def _stop(self) -> None:
-        """End the run after a step that is finished and reported, with a checkpoint of it."""
+        """End the run before a step begins, with a checkpoint of the one before."""
+        self.global_steps -= 1
         save_freq = self.config.trainer.save_freq
-        if save_freq <= 0 or self.global_steps % save_freq:
+        if self._steps_done and (save_freq <= 0 or self.global_steps % save_freq):
             self._save_checkpoint()
         self._shutdown_dump_executor()
         raise TrainingStoppedError
@@ -98,7 +138,7 @@ class StoreTrainerColocateAsync(StoreTrainer, PPOTrainerColocateAsync):
 _TRAINERS: dict[str, type[StoreTrainer]] = {"sync": StoreTrainerSync, "colocate_async": StoreTrainerColocateAsync}
 
 
-def make_trainer(config: "DictConfig", progress: "Progress") -> StoreTrainer:
+def make_trainer(config: "DictConfig", progress: "Progress", pulse: Pulse) -> StoreTrainer:
     """Make the trainer that ``trainer.v1.trainer_mode`` names.
 
     Raises:
@@ -109,4 +149,5 @@ def make_trainer(config: "DictConfig", progress: "Progress") -> StoreTrainer:
         raise ValueError(f"trainer.v1.trainer_mode is {mode!r}; this bridge has {', '.join(_TRAINERS)}")
     trainer = _TRAINERS[mode](config=config)
     trainer.progress = progress
+    trainer.pulse = pulse
     return trainer

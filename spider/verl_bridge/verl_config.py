@@ -34,8 +34,10 @@ DATACLASS_KEYS = (
 BRIDGE_DEFAULTS: dict[str, object] = {
     "output_dir": None,
     "rollout_timeout_seconds": 600.0,
+    "stall_minutes": 20.0,
     "sampling": {},
     "verbose": False,
+    "wandb_offline": False,
 }
 """The section ``agentlightning``: what the bridge itself reads."""
 

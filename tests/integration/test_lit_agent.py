@@ -12,6 +12,7 @@ import agentlightning as agl
 import pytest
 
 from benchmarks.chat_server import ChatServer, last_message, two_turns
+from spider.rollout_facts import RolloutFacts, read
 from spider.sql_agent import LitSQLAgent
 from spider.verl_bridge.rollout_log import call_texts, last_query
 
@@ -128,6 +129,17 @@ def test_a_failed_call_fails_the_rollout_without_a_reward(chat_server: ChatServe
     assert finished.status == "failed"
     assert agl.find_final_reward(list(finished.spans)) is None
     assert not any(triplet.response["token_ids"] for triplet in finished.triplets("write"))
+
+
+def test_the_way_to_the_reward_is_on_the_trace(chat_server: ChatServer) -> None:
+    wrong = "```sql\nSELECT nope FROM pet\n```"
+    chat_server.say(wrong, "THE QUERY IS INCORRECT.", COUNT, "THE QUERY IS CORRECT.")
+    assert read(roll(chat_server).spans) == RolloutFacts(2, ("error:no_such_column", "rows"), first_reward=0.0)
+
+
+def test_a_query_that_was_not_rewritten_has_no_first_reward(chat_server: ChatServer) -> None:
+    chat_server.script = two_turns
+    assert read(roll(chat_server).spans) == RolloutFacts(1, ("rows",), first_reward=None)
 
 
 def test_a_missing_database_fails_the_rollout(chat_server: ChatServer) -> None:
