@@ -92,6 +92,7 @@ class VERL(Algorithm):
         finally:
             progress.close()
             _end_ray(run_id)
+            watchdog.stop()
         self.finished = True
         progress.summary(latest_checkpoint(Path(self.config.trainer.default_local_dir)))
 

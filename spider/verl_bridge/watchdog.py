@@ -227,7 +227,8 @@ async def run_watched(work: Callable[[], None], watchdog: Watchdog) -> None:
 
     Args:
         work: What to run; it starts the watchdog when it is time to.
-        watchdog: Ends the wait when it finds the run stalled; stopped at the end.
+        watchdog: Ends the wait when it finds the run stalled. Stop it when all is cleared away: until then it sees to it
+            that clearing away ends, too.
 
     Raises:
         StalledError: If the run stopped getting on. Whatever `work` raises goes on, too.
@@ -249,10 +250,7 @@ async def run_watched(work: Callable[[], None], watchdog: Watchdog) -> None:
 
     watchdog.on_stall = settle
     threading.Thread(target=target, name="verl-trainer", daemon=True).start()
-    try:
-        await done
-    finally:
-        watchdog.stop()
+    await done
 
 
 def _settle(done: "asyncio.Future[None]", error: BaseException | None) -> None:

@@ -81,6 +81,7 @@ def test_stalled_run_ends_with_phase_and_stacks(tmp_path: Path, caplog: pytest.L
         with pytest.raises(StalledError, match="'generation'"):
             asyncio.run(run())
     finally:
+        watchdog.stop()
         stop.set()
     assert "its last span is chain.chain of execute_query" in caplog.text
     assert "in never_ends" in caplog.text
@@ -97,6 +98,7 @@ def test_run_that_gets_on_is_left_alone(tmp_path: Path) -> None:
             pulse.beat()
 
     asyncio.run(run_watched(gets_on, watchdog))
+    watchdog.stop()
 
 
 def test_error_of_the_work_goes_on(tmp_path: Path) -> None:
