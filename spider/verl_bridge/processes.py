@@ -24,6 +24,11 @@ def mark_run() -> str:
     return os.environ.setdefault(RUN_ID, uuid.uuid4().hex)
 
 
+def channel_of_run(handle: str) -> str:
+    """Return verl's name of the socket that carries weights, with this run's mark in it (see `weight_channel`)."""
+    return handle.replace("/rl-colocate-zmq-", f"/rl-colocate-zmq-{os.environ.get(RUN_ID, '')[:12]}-")
+
+
 def relaunch_marked(module: str) -> None:
     """Start this program anew, in place, when it is not marked yet.
 

@@ -3,7 +3,7 @@
 from verl.single_controller.base.decorator import Dispatch, register
 from verl.workers.engine_workers import ActorRolloutRefWorker
 
-from spider.verl_bridge.weight_channel import channel_of_run
+from spider.verl_bridge.processes import channel_of_run
 
 
 class RunWorker(ActorRolloutRefWorker):

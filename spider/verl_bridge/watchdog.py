@@ -227,8 +227,8 @@ async def run_watched(work: Callable[[], None], watchdog: Watchdog) -> None:
 
     Args:
         work: What to run; it starts the watchdog when it is time to.
-        watchdog: Ends the wait when it finds the run stalled. Stop it when all is cleared away: until then it sees to it
-            that clearing away ends, too.
+        watchdog: Ends the wait when it finds the run stalled. Stop it when all is cleared away: after a stall it ends
+            the process if that takes too long.
 
     Raises:
         StalledError: If the run stopped getting on. Whatever `work` raises goes on, too.

@@ -5,16 +5,9 @@ both: one run's trainer would remove the other's socket and send its weights to 
 the name keeps them apart, on the trainer's side (`spider.verl_bridge.run_worker`) and on vLLM's.
 """
 
-import os
-
 from verl.workers.rollout.vllm_rollout.utils import vLLMColocateWorkerExtension
 
-from spider.verl_bridge.processes import RUN_ID
-
-
-def channel_of_run(handle: str) -> str:
-    """Return verl's name of the socket with this run's mark in it."""
-    return handle.replace("/rl-colocate-zmq-", f"/rl-colocate-zmq-{os.environ.get(RUN_ID, '')[:12]}-")
+from spider.verl_bridge.processes import channel_of_run
 
 
 class RunWorkerExtension(vLLMColocateWorkerExtension):

@@ -7,8 +7,9 @@ import time
 import uuid
 
 import psutil
+import pytest
 
-from spider.verl_bridge.processes import MODULE, RUN_ID, end_run, run_processes
+from spider.verl_bridge.processes import MODULE, RUN_ID, channel_of_run, end_run, run_processes
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 STUBBORN = [
@@ -52,6 +53,15 @@ def test_process_of_another_run_is_left_alone() -> None:
     finally:
         process.kill()
         process.wait(5)
+
+
+def test_runs_with_the_same_ray_job_id_have_sockets_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = []
+    for run_id in ("a" * 32, "b" * 32, "a" * 32):
+        monkeypatch.setenv(RUN_ID, run_id)
+        names.append(channel_of_run("ipc:///tmp/rl-colocate-zmq-01000000-replica-0-rank-0.sock"))
+    assert names[0] != names[1]
+    assert names[0] == names[2]
 
 
 def test_reaper_ends_the_run_when_its_parent_is_killed() -> None:
