@@ -153,7 +153,7 @@ def _continue(config: "DictConfig", progress: Progress) -> None:
     if trainer.resume_mode != "resume_path":
         progress.restore(None)
     else:
-        step = step_of(Path(trainer.resume_from_path))
+        step = step_of(Path(str(trainer.resume_from_path)))
         progress.restore(step)
         logger.info("continuing after step %d, from %s", step, trainer.resume_from_path)
         # verl saves before it validates: a run killed between the two still owes the validation.

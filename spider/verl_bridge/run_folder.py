@@ -12,7 +12,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TextIO, cast
+from typing import TextIO
 
 from spider.verl_bridge.processes import end_run
 
@@ -161,5 +161,5 @@ def value_at(config: Mapping[str, object], key: str) -> object:
     """Return the value of a dotted key in a nested dictionary, or None."""
     value: object = config
     for part in key.split("."):
-        value = cast("Mapping[str, object]", value).get(part) if isinstance(value, Mapping) else None
+        value = value.get(part) if isinstance(value, Mapping) else None
     return value
