@@ -66,22 +66,11 @@ def start_wandb(config: "DictConfig", folder: Path, offline: bool) -> None:
         return
     from omegaconf import OmegaConf
 
-    shown = OmegaConf.to_container(config, resolve=True)
-    for mode in ("offline",) if offline else ("online", "offline"):
+    shown = cast("dict[str, object]", OmegaConf.to_container(config, resolve=True))
+    modes: tuple[WandbMode, ...] = ("offline",) if offline else ("online", "offline")
+    for mode in modes:
         try:
-            import wandb
-
-            wandb.init(
-                project=config.trainer.project_name,
-                name=config.trainer.experiment_name,
-                entity=os.environ.get("WANDB_ENTITY"),
-                id=_run_id(folder / "wandb_id.txt"),
-                dir=folder,
-                config=cast("dict[str, object]", shown),
-                mode=mode,
-                resume="allow" if mode == "online" else None,
-                settings=wandb.Settings(init_timeout=INIT_SECONDS, console="off", silent=True),
-            )
+            _open_run(config.trainer.project_name, config.trainer.experiment_name, shown, folder, mode)
         except Exception as error:
             logger.warning("wandb cannot be used %s: %s", mode, error)
             continue
@@ -89,6 +78,26 @@ def start_wandb(config: "DictConfig", folder: Path, offline: bool) -> None:
             logger.info("wandb is offline: `wandb sync %s/wandb/offline-run-*` uploads the run", folder)
         return
     config.trainer.logger = [name for name in config.trainer.logger if name != "wandb"]
+
+
+def _open_run(project: str, name: str, config: dict[str, object], folder: Path, mode: WandbMode) -> None:
+    import wandb
+
+    # Settings of the whole process: verl's own call must not ask for a key when the run is offline.
+    wandb.setup(wandb.Settings(mode=mode, init_timeout=INIT_SECONDS, console="off", silent=True))
+    try:
+        wandb.init(
+            project=project,
+            name=name,
+            entity=os.environ.get("WANDB_ENTITY"),
+            id=_run_id(folder / "wandb_id.txt"),
+            dir=folder,
+            config=config,
+            resume="allow" if mode == "online" else None,
+        )
+    except Exception:
+        wandb.teardown()  # the run's id is in use otherwise
+        raise
 
 
 def _run_id(path: Path) -> str:

@@ -56,7 +56,7 @@ def wandb_ends() -> Iterator[None]:
     yield
     import wandb
 
-    wandb.finish()
+    wandb.teardown()
 
 
 @pytest.mark.usefixtures("wandb_ends")
