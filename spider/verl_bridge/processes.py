@@ -7,6 +7,7 @@ so a variable with the run's id marks them, and only them.
 import contextlib
 import functools
 import os
+import select
 import subprocess
 import sys
 import time
@@ -87,8 +88,9 @@ def _signal(process: psutil.Process, kill: bool) -> None:
 
 
 def _reap(parent: int, run_id: str) -> None:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        psutil.Process(parent).wait()
+    with contextlib.suppress(ProcessLookupError):
+        # Readable once the process has ended, even if nobody waits for it and it stays a zombie.
+        select.select([os.pidfd_open(parent)], [], [])
     # The run ends its processes itself when it can.
     time.sleep(1.0)
     end_run(run_id)

@@ -64,14 +64,14 @@ def test_runs_with_the_same_ray_job_id_have_sockets_of_their_own(monkeypatch: py
     assert names[0] == names[2]
 
 
-def test_reaper_ends_the_run_when_its_parent_is_killed() -> None:
+def test_reaper_ends_the_run_when_its_parent_is_killed_and_nobody_waits_for_it() -> None:
     run_id = uuid.uuid4().hex
     parent = subprocess.Popen(SLEEP)
     child = start(SLEEP, run_id, start_new_session=True)
     reaper = subprocess.Popen([sys.executable, "-m", MODULE, str(parent.pid), run_id])
     time.sleep(0.5)
     parent.kill()
-    parent.wait(5)
     assert child.wait(15) != 0
     assert reaper.wait(15) == 0
+    parent.wait(5)
     assert not psutil.pid_exists(child.pid)
