@@ -209,7 +209,7 @@ def summarise(steps: list[Step], started: float, gpus: int, config: PretrainedCo
         "rows": rows,
         "prompt_tokens": prompts,
         "response_tokens": responses,
-        "dropped": mean("agent/dropped"),
+        "dropped": mean("agent/failures"),
         "trained_tokens_per_second": (prompts + responses) / step,
         "new_tokens_per_second_in_rollouts": calls * RESPONSE / seconds["rollout"],
         "update_mfu": flops / seconds["update"] / PEAK_FLOPS / gpus,
