@@ -52,7 +52,7 @@ def judge_all(golds: Iterable[tuple[Path, str]], seconds: float, quiet: bool) ->
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         silent = quiet or not sys.stderr.isatty()
         verdicts = tqdm(
-            pool.map(lambda gold: judge(*gold, limits), unique),
+            pool.map(lambda gold: judge(gold[0], gold[1], limits), unique),
             desc="gold queries",
             total=len(unique),
             unit="gold",
