@@ -1,11 +1,11 @@
 """Rollouts a second of one process, two model calls each and tracing on, against an endpoint that answers at once.
 
-    python -m benchmarks.rollout [--rollouts 200]
+    python -m benchmarks.rollout [--rollouts 500] [--csv FILE]
 
-Beside it, a straight reading of the published recipe: the database file copied twice, LangChain's `SQLDatabase`, a new
-client and a new graph for every rollout, through the same runner, tracer, store, endpoint and reward. The endpoint's
-URL names the rollout, as agentlightning's proxy has it. Both run in turn, in rounds, so that whatever else the machine
-does weighs on both.
+Beside it, a straight reading of the published recipe: agentlightning's own tracer, the database file copied twice,
+LangChain's `SQLDatabase`, a new client and a new graph for every rollout, through the same runner, store, endpoint and
+reward. The endpoint's URL names the rollout, as agentlightning's proxy has it. Each runs in its own process, in turn,
+in rounds, so that whatever else the machine does weighs on both.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import csv
 import logging
+import multiprocessing
 import os
 import shutil
 import socket
@@ -24,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,31 +34,45 @@ if TYPE_CHECKING:
     import agentlightning as agl
     from langchain_core.callbacks import BaseCallbackHandler
 
+    from spider.lit_agent import LitSQLAgent
+
 ROOT = Path(__file__).resolve().parent.parent
 TASK = {"question": "How many pets are there?", "db_id": "pets", "query": "SELECT count(id) FROM pet"}
-ROUNDS = 5
+ROUNDS, WARM_UP = 5, 5
 logger = logging.getLogger(__name__)
 
 
 def main() -> int:
     """Measure, and say how many rollouts a second and how much faster."""
     parser = argparse.ArgumentParser(description="Rollouts a second of one process, beside the published recipe's.")
-    parser.add_argument("--rollouts", type=int, default=200, metavar="N", help="of each kind (200)")
+    parser.add_argument("--rollouts", type=int, default=500, metavar="N", help="of each kind (500)")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="where to write the rounds")
     options = parser.parse_args()
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
-    logger.setLevel(logging.INFO)
-    logging.getLogger("agentlightning").setLevel(logging.ERROR)
-    from spider.run_logging import keep_libraries_quiet
-
-    keep_libraries_quiet()
-    with tempfile.TemporaryDirectory() as folder, endpoint() as url:
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+    size = max(options.rollouts // ROUNDS, 1)
+    rounds: list[dict[str, float]] = []
+    with tempfile.TemporaryDirectory() as folder, endpoint() as url, contextlib.ExitStack() as stack:
         make_database(Path(folder) / "database" / "pets" / "pets.sqlite")
         os.environ["VERL_SPIDER_DATA_DIR"] = folder
-        ours, recipe = asyncio.run(measure(url, options.rollouts // ROUNDS))
-    fast, slow = statistics.median(ours), statistics.median(recipe)
-    logger.info("this agent      %6.1f rollouts/s (best round %.1f)", fast, max(ours))
-    logger.info("the recipe      %6.1f rollouts/s (best round %.1f)", slow, max(recipe))
-    logger.info("ratio           %6.1f", fast / slow)
+        spawn = multiprocessing.get_context("spawn")
+        processes = {kind: stack.enter_context(ProcessPoolExecutor(1, spawn)) for kind in ("agent", "recipe")}
+        for number in range(ROUNDS + 1):
+            speeds = {
+                kind: process.submit(run_round, kind, url, size if number else WARM_UP).result()
+                for kind, process in processes.items()
+            }
+            if number:
+                rounds.append(speeds)
+                logger.info("round %d: agent %.1f, recipe %.1f rollouts/s", number, speeds["agent"], speeds["recipe"])
+    agent, recipe = (statistics.median(speeds[kind] for speeds in rounds) for kind in ("agent", "recipe"))
+    logger.info("median of %d rounds of %d: agent %.1f, recipe %.1f rollouts/s", ROUNDS, size, agent, recipe)
+    ratios = [speeds["agent"] / speeds["recipe"] for speeds in rounds]
+    logger.info("ratio: median %.1f, from %.1f to %.1f", statistics.median(ratios), min(ratios), max(ratios))
+    if options.csv:
+        with options.csv.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, ["agent", "recipe"], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows({kind: f"{speed:.1f}" for kind, speed in speeds.items()} for speeds in rounds)
     return 0
 
 
@@ -94,16 +111,49 @@ def make_database(path: Path) -> None:
         connection.commit()
 
 
-async def measure(url: str, size: int) -> tuple[list[float], list[float]]:
-    """Rollouts a second of each round, of this agent and of the recipe."""
+def run_round(kind: str, url: str, size: int) -> float:
+    """Rollouts a second of `size` rollouts in this process; it is the same one for every round of a kind."""
+    from spider.run_logging import keep_libraries_quiet
+
+    keep_libraries_quiet()
+    logging.getLogger("agentlightning").setLevel(logging.ERROR)
+    return asyncio.run(measure(kind, url, size))
+
+
+async def measure(kind: str, url: str, size: int) -> float:
+    """Enqueue the rollouts, then time the runner that takes them from the store."""
     import agentlightning as agl
 
-    from spider.lit_agent import LitSQLAgent, database_path, span_bytes
+    from spider.lit_agent import LitSQLAgent, span_bytes
+    from spider.tracing import RolloutTracer
+
+    sampling = {"temperature": 1.0, "logprobs": True, "extra_body": {"return_token_ids": True}}
+    llm = agl.ProxyLLM(endpoint=url, model="scripted", sampling_parameters=sampling)
+    store = agl.InMemoryLightningStore(span_size_estimator=span_bytes)
+    resources = (await store.add_resources({"main_llm": llm})).resources_id
+    queued = [await store.enqueue_rollout(TASK, mode="train", resources_id=resources) for _ in range(size)]
+    agent, tracer = (LitSQLAgent(), RolloutTracer()) if kind == "agent" else (recipe_agent(), agl.AgentOpsTracer())
+    runner = agl.LitAgentRunner[Mapping[str, str]](tracer, max_rollouts=size, heartbeat_interval=0)
+    with runner.run_context(agent=agent, store=store):
+        started = time.perf_counter()
+        await runner.iter()
+        seconds = time.perf_counter() - started
+    for rollout in queued:
+        spans = await store.query_spans(rollout.rollout_id)
+        assert agl.find_final_reward(spans) == 1.0
+        triplets = agl.TracerTraceToTriplet(agent_match="query").adapt(spans)
+        assert [bool(triplet.response["token_ids"]) for triplet in triplets] == [True, True]
+    return size / seconds
+
+
+def recipe_agent() -> LitSQLAgent:
+    """The published recipe's rollout."""
+    import agentlightning as agl
+
+    from spider.lit_agent import LitSQLAgent, database_path
     from spider.reward import evaluate_query
 
     class Recipe(LitSQLAgent):
-        """The published recipe's rollout."""
-
         def rollout(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> float:
             original = database_path(task["db_id"], rollout.mode)
             llm = resources["main_llm"]
@@ -117,26 +167,7 @@ async def measure(url: str, size: int) -> tuple[list[float], list[float]]:
                 shutil.copyfile(original, for_reward)
                 return evaluate_query(query, task["query"], for_reward)
 
-    sampling = {"temperature": 1.0, "logprobs": True, "extra_body": {"return_token_ids": True}}
-    llm = agl.ProxyLLM(endpoint=url, model="scripted", sampling_parameters=sampling)
-    store = agl.InMemoryLightningStore(span_size_estimator=span_bytes)
-    runner = agl.LitAgentRunner[Mapping[str, str]](agl.AgentOpsTracer(), heartbeat_interval=0)
-    speeds: dict[type[LitSQLAgent], list[float]] = {LitSQLAgent: [], Recipe: []}
-    last = ""
-    for number in range(ROUNDS + 1):
-        for kind, found in speeds.items():
-            agent = kind()
-            with runner.run_context(agent=agent, store=store):
-                started = time.perf_counter()
-                for _ in range(size if number else 3):  # the first round only warms up
-                    last = (await runner.step(TASK, resources={"main_llm": llm}, mode="train")).rollout_id
-                seconds = time.perf_counter() - started
-                spans = await store.query_spans(last)
-            assert agl.find_final_reward(spans) == 1.0
-            assert len(agl.TracerTraceToTriplet(agent_match="query").adapt(spans)) == 2
-            if number:
-                found.append(size / seconds)
-    return speeds[LitSQLAgent], speeds[Recipe]
+    return Recipe()
 
 
 def recipe_query(question: str, database: Path, llm: agl.LLM, handlers: list[BaseCallbackHandler]) -> str:

@@ -78,7 +78,7 @@ def live_endpoint(url: str | None, model: str | None) -> ChatEndpoint:
         greeting = [{"role": "user", "content": "Hi"}]
         try:
             reply = probe.complete(greeting)
-            with_ids = bool((reply.model_extra or {}).get("prompt_token_ids"))
+            with_ids = bool(reply.prompt_token_ids)
         except EndpointError as error:
             if error.reason != "rejected":
                 raise
@@ -99,6 +99,7 @@ def answer(tasks: Sequence[dict[str, str]], endpoint: ChatEndpoint, options: arg
 
     from spider.chat_endpoint import EndpointError
     from spider.lit_agent import LitSQLAgent
+    from spider.tracing import RolloutTracer
 
     outcomes: list[Outcome] = []
 
@@ -119,7 +120,7 @@ def answer(tasks: Sequence[dict[str, str]], endpoint: ChatEndpoint, options: arg
             logger.info("%d. %s", len(outcomes), shown(task, state, reward))
             return reward
 
-    tracer = agl.AgentOpsTracer()
+    tracer = RolloutTracer()
     trainer = agl.Trainer(
         algorithm=agl.Baseline(polling_interval=POLL_SECONDS, span_verbosity="none"),
         strategy=agl.SharedMemoryExecutionStrategy(n_runners=1, main_thread="algorithm"),

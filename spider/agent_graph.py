@@ -21,10 +21,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
-from openai.types.chat import ChatCompletion
 
-from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
-from spider.database import Database, Execution, cell_text, open_database
+from spider.chat_endpoint import ChatEndpoint, Completion, EndpointError, endpoint_from_environment
+from spider.database import Database, describe, open_database
 from spider.outcomes import outcome
 from spider.prompts import (
     DEFAULT_TEMPLATES,
@@ -40,7 +39,6 @@ from spider.prompts import (
 
 logger = logging.getLogger(__name__)
 
-ANSWER_ROWS = 20  # rows that the answer spells out
 AGENT = "sql_agent"  # where a run's configuration holds its agent
 
 Messages = list[dict[str, str]]
@@ -73,6 +71,17 @@ class Question(TypedDict):
     """The graph's input."""
 
     question: str
+
+
+class Turn(TypedDict):
+    """What the nodes after the first read. A node's input goes into its trace: without `messages`, that stays short."""
+
+    question: str
+    query: str
+    execution: str
+    feedback: str
+    num_turns: int
+    attempts: list[Attempt]
 
 
 class Update(TypedDict, total=False):
@@ -135,7 +144,7 @@ class SQLAgent:
         """The compiled graph; its input is ``{"question": ...}``."""
         return _compiled_graph().with_config(configurable={AGENT: self})
 
-    def write(self, state: State) -> Update:
+    def write(self, state: Question) -> Update:
         """Turn 1: ask for a query."""
         prompt, reply = self._ask(
             lambda share: write_messages(
@@ -144,14 +153,14 @@ class SQLAgent:
         )
         return {"query": extract_query(reply.text), "num_turns": 1, "messages": [*prompt, reply]}
 
-    def execute(self, state: State) -> Update:
+    def execute(self, state: Turn) -> Update:
         """Run the query."""
         execution = self.database.execute(state["query"], self.execution_truncate)
         self._log("execution", execution.text)
         attempt = Attempt(query=state["query"], outcome=outcome(execution))
         return {"execution": execution.text, "answer": describe(execution), "attempts": [attempt]}
 
-    def check(self, state: State) -> tuple[Update, bool]:
+    def check(self, state: Turn) -> tuple[Update, bool]:
         """Ask whether the query answers the question; the second value is whether the work is done."""
         last = state["num_turns"] >= self.max_turns
         if state["attempts"][-1]["outcome"] in self.final_outcomes:
@@ -172,7 +181,7 @@ class SQLAgent:
         )
         return {"feedback": reply.text, "messages": [*prompt, reply]}, last or is_correct(reply.text)
 
-    def rewrite(self, state: State) -> tuple[Update, bool]:
+    def rewrite(self, state: Turn) -> tuple[Update, bool]:
         """Ask for a better query; the second value is whether it is the same one again."""
         prompt, reply = self._ask(
             lambda share: rewrite_messages(
@@ -189,7 +198,7 @@ class SQLAgent:
         repeated = query.split() == state["query"].split()
         return {"query": query, "num_turns": state["num_turns"] + 1, "messages": [*prompt, reply]}, repeated
 
-    def _schema(self, state: State, share: float) -> str:
+    def _schema(self, state: Question | Turn, share: float) -> str:
         """The schema text, in a `share` of its usual room."""
         room = int(self.table_info_truncate * share)
         if self.db_schema is not None:
@@ -211,40 +220,23 @@ class SQLAgent:
             logger.info("the prompt is too long (%s): trying again with half the schema and result", error)
             messages = prompt(0.5)
             completion = self.endpoint.complete(messages)
-        content = completion.choices[0].message.content or "" if completion.choices else ""
         for message in messages:
             self._log(message["role"], message["content"])
-        self._log("reply", content)
-        return messages, AIMessage(reply_text(content), usage_metadata=_usage(completion))
+        reply = reply_text(completion.content)
+        self._log("reply", reply)
+        return messages, AIMessage(reply, usage_metadata=_usage(completion))
 
     def _log(self, what: str, text: str) -> None:
         if self.debug:
             logger.info("%s:\n%s", what, text)
 
 
-def _usage(completion: ChatCompletion) -> UsageMetadata | None:
+def _usage(completion: Completion) -> UsageMetadata | None:
     """Tokens of a call, where the server counts them."""
-    usage = completion.usage
-    if usage is None:
+    asked, given = (completion.usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
+    if asked is None or given is None:
         return None
-    return UsageMetadata(
-        input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens, total_tokens=usage.total_tokens
-    )
-
-
-def describe(execution: Execution) -> str:
-    """A query's result in words: the columns and the rows, or why there are none."""
-    if execution.kind not in ("rows", "no_rows"):
-        return f"No answer. {execution.text}"
-    columns = ", ".join(cell_text(name) for name in execution.columns)
-    if not execution.rows:
-        return f"Nothing was found (columns: {columns})."
-    rows = [", ".join(cell_text(value) for value in row) for row in execution.rows[:ANSWER_ROWS]]
-    if len(execution.rows) == 1 and len(execution.columns) == 1:
-        return f"{columns} is {rows[0]}."
-    more = f"; and {len(execution.rows) - len(rows)} more" if len(execution.rows) > len(rows) else ""
-    count = "1 row" if len(execution.rows) == 1 else f"{len(execution.rows)} rows"
-    return f"{count} of {columns}: {'; '.join(rows)}{more}."
+    return UsageMetadata(input_tokens=asked, output_tokens=given, total_tokens=asked + given)
 
 
 def cut_lines(text: str, max_chars: int) -> str:
@@ -261,21 +253,21 @@ def _agent(config: RunnableConfig) -> SQLAgent:
     return config.get("configurable", {})[AGENT]
 
 
-def _write_query(state: State, config: RunnableConfig) -> Update:
+def _write_query(state: Question, config: RunnableConfig) -> Update:
     return _agent(config).write(state)
 
 
-def _execute_query(state: State, config: RunnableConfig) -> Update:
+def _execute_query(state: Turn, config: RunnableConfig) -> Update:
     return _agent(config).execute(state)
 
 
-def _check_query(state: State, config: RunnableConfig) -> Command[Literal["rewrite_query", "__end__"]]:
+def _check_query(state: Turn, config: RunnableConfig) -> Command[Literal["rewrite_query", "__end__"]]:
     update, done = _agent(config).check(state)
     following: Literal["rewrite_query", "__end__"] = "__end__" if done else "rewrite_query"
     return Command(update=dict(update), goto=following)
 
 
-def _rewrite_query(state: State, config: RunnableConfig) -> Command[Literal["execute_query", "__end__"]]:
+def _rewrite_query(state: Turn, config: RunnableConfig) -> Command[Literal["execute_query", "__end__"]]:
     update, repeated = _agent(config).rewrite(state)
     following: Literal["execute_query", "__end__"] = "__end__" if repeated else "execute_query"
     return Command(update=dict(update), goto=following)

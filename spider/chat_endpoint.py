@@ -1,27 +1,34 @@
-"""The one place where the agent calls a model: an OpenAI-compatible server, through the `openai` client."""
+"""The one place where the agent calls a model: an OpenAI-compatible server, through the `openai` client.
+
+Each call is a span as agentlightning's adapters read it, whatever tracer runs: prompt, reply, token ids, log-probs.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import cast
+from typing import Any
 
 import openai
-from openai.types.chat import ChatCompletion
-from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+from opentelemetry import trace
 
+from spider.prompts import Reply
 from spider.server_flags import DEFAULT_PORT
 
 DEFAULT_ENDPOINT = f"http://127.0.0.1:{DEFAULT_PORT}/v1"
 """Where scripts/serve.sh serves."""
 RETRIES = 5  # with back-off from 0.5 s up to 8 s, for connection errors, 408, 409, 429 and 5xx
 TIMEOUT_SECONDS = 600.0  # of one call: a busy server on CPU takes minutes
+CALL = "openai.chat.completion"  # a span's name, by which agentlightning's adapters know a call
 
-_REQUEST_FIELDS = frozenset(CompletionCreateParamsNonStreaming.__annotations__) - {"messages", "model", "stream"}
-_CLIENT_FIELDS = frozenset({"extra_body", "extra_headers", "extra_query", "timeout"})
+tracer = trace.get_tracer(__name__)  # the one that is set up later, if one is
+
+# Sampling parameters that the client handles, with its own names for them; all others are the server's.
+_CLIENT_OPTIONS = {"extra_headers": "headers", "extra_query": "params", "timeout": "timeout"}
 _TOO_LONG = re.compile(
     r"context.{0,3}(?:length|window|limit)|max(?:imum)?_?(?:model_len|seq_?len| sequence length| input length)"
     r"|prompt.{0,30}(?:too long|longer than|exceeds)|too many (?:input )?tokens",
@@ -48,6 +55,16 @@ class EndpointError(RuntimeError):
 
 
 @dataclass(frozen=True)
+class Completion:
+    """A server's reply and the tokens it counted; token ids are empty where the server returns none."""
+
+    content: Reply
+    usage: Mapping[str, int]
+    prompt_token_ids: Sequence[int] = ()
+    token_ids: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
 class ChatEndpoint:
     """A model behind a base URL (``http://host:port/v1``). `sampling` holds request parameters.
 
@@ -60,19 +77,27 @@ class ChatEndpoint:
     api_key: str = "none"
     retries: int = RETRIES
 
-    def complete(self, messages: Sequence[Mapping[str, str]]) -> ChatCompletion:
+    def complete(self, messages: Sequence[Mapping[str, str]]) -> Completion:
         """The server's reply to `messages`.
 
         Raises:
             EndpointError: no reply.
         """
-        completions = _client(self.base_url, self.api_key, self.retries).chat.completions
-        # The parameters' names come from configuration: no overload can be chosen for them.
-        create = cast("Callable[..., ChatCompletion]", completions.create)
-        try:
-            return create(messages=list(messages), model=self.model, **_request(self.sampling))
-        except openai.APIError as error:
-            raise _endpoint_error(error, self.base_url) from error
+        client = _client(self.base_url, self.api_key, self.retries)
+        options, parameters = _split(self.sampling)
+        body = {"model": self.model, "messages": messages, **parameters}
+        with tracer.start_as_current_span(CALL, kind=trace.SpanKind.CLIENT, set_status_on_exception=False) as span:
+            span.set_attributes(_request_attributes(body))
+            try:
+                # The client's own `create` checks both ways against the API's types, which takes longer than the call.
+                reply = client.post("/chat/completions", body=body, options=options, cast_to=dict[str, Any])
+                completion, attributes = _read(reply)
+            except (openai.APIError, AttributeError, IndexError, KeyError, TypeError) as error:
+                failure = _endpoint_error(error, self.base_url)
+                span.set_status(trace.StatusCode.ERROR, str(failure))
+                raise failure from error
+            span.set_attributes(attributes)
+        return completion
 
     def models(self) -> list[str]:
         """Names of the models that the endpoint serves.
@@ -103,14 +128,57 @@ def endpoint_from_environment(base_url: str | None = None, model: str | None = N
     return ChatEndpoint(url, model or os.environ.get("MODEL") or "", {}, os.environ.get("OPENAI_API_KEY") or "none")
 
 
-def _request(sampling: Mapping[str, object]) -> dict[str, object]:
-    """Request parameters, with those unknown to the OpenAI API moved into `extra_body`."""
-    known = {name: value for name, value in sampling.items() if name in _REQUEST_FIELDS | _CLIENT_FIELDS}
-    unknown = {name: value for name, value in sampling.items() if name not in known}
-    if unknown:
-        body = known.get("extra_body")
-        known["extra_body"] = {**(body if isinstance(body, Mapping) else {}), **unknown}
-    return known
+def _split(sampling: Mapping[str, object]) -> tuple[openai.RequestOptions, dict[str, object]]:
+    """The client's options, and what goes into the request's body."""
+    parameters = {name: value for name, value in sampling.items() if name not in _CLIENT_OPTIONS}
+    extra = parameters.pop("extra_body", None)
+    if isinstance(extra, Mapping):
+        parameters.update(extra)
+    return _options({ours: sampling[name] for name, ours in _CLIENT_OPTIONS.items() if name in sampling}), parameters
+
+
+def _options(values: Mapping[str, Any]) -> openai.RequestOptions:
+    return openai.RequestOptions(**values)
+
+
+def _request_attributes(body: Mapping[str, Any]) -> dict[str, str | float]:
+    """The request as OpenTelemetry's conventions name its parts."""
+    attributes: dict[str, str | float] = {"gen_ai.request.type": "chat", "gen_ai.system": "OpenAI"}
+    for at, message in enumerate(body["messages"]):
+        attributes[f"gen_ai.prompt.{at}.role"] = message["role"]
+        attributes[f"gen_ai.prompt.{at}.content"] = message["content"]
+    for name in ("model", "max_tokens", "temperature", "top_p"):
+        if body.get(name) is not None:
+            attributes[f"gen_ai.request.{name}"] = body[name]
+    return attributes
+
+
+def _read(reply: Mapping[str, Any]) -> tuple[Completion, dict[str, Any]]:
+    """A server's reply, and the span's attributes under which agentlightning's adapters look for its parts."""
+    choice, usage = reply["choices"][0], reply.get("usage") or {}
+    message = choice["message"]
+    completion = Completion(
+        message.get("content") or "",
+        usage,
+        reply.get("prompt_token_ids") or (),
+        # LiteLLM's proxy hands on what it doesn't know as the provider's.
+        choice.get("token_ids") or (choice.get("provider_specific_fields") or {}).get("token_ids") or (),
+    )
+    content, logprobs = completion.content, (choice.get("logprobs") or {}).get("content")
+    attributes = {
+        "gen_ai.response.id": reply.get("id"),
+        "gen_ai.response.model": reply.get("model"),
+        "gen_ai.completion.0.role": message.get("role"),
+        "gen_ai.completion.0.content": content if isinstance(content, str) else json.dumps(content),
+        "gen_ai.completion.0.finish_reason": choice.get("finish_reason"),
+        "prompt_token_ids": completion.prompt_token_ids or None,
+        "response_token_ids": completion.token_ids or None,
+        "logprobs.content": json.dumps(logprobs) if logprobs else None,
+    }
+    counts = {
+        f"gen_ai.usage.{name}": usage.get(name) for name in ("prompt_tokens", "completion_tokens", "total_tokens")
+    }
+    return completion, {name: value for name, value in (attributes | counts).items() if value is not None}
 
 
 @lru_cache(maxsize=1)
@@ -133,7 +201,9 @@ def _forget_clients() -> None:
 os.register_at_fork(after_in_child=_forget_clients)
 
 
-def _endpoint_error(error: openai.APIError, base_url: str) -> EndpointError:
+def _endpoint_error(error: Exception, base_url: str) -> EndpointError:
+    if not isinstance(error, openai.APIError):  # what `_read` stumbled over
+        return EndpointError(f"what {base_url} answers is no chat completion", "rejected")
     if isinstance(error, openai.APITimeoutError):
         return EndpointError(f"no answer from {base_url} in time", "timeout")
     if isinstance(error, openai.APIConnectionError):

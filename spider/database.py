@@ -19,6 +19,7 @@ from spider.sqlite_schema import read_tables
 
 EXECUTION_LIMITS = Limits(max_rows=10_000, max_cell_bytes=10_000, max_total_bytes=8_000_000)
 CELL_CHARS = 80  # of one value in the text a model reads
+ANSWER_ROWS = 20  # rows that an answer spells out
 
 Kind = Literal["rows", "no_rows", "error", "refused", "timeout", "empty_query"]
 
@@ -123,6 +124,21 @@ def rows_execution(columns: Sequence[str], rows: Sequence[tuple[object, ...]], m
             "no_rows", f"No rows. Columns: {' | '.join(cell_text(name) for name in names)}"[:max_chars], names
         )
     return Execution("rows", _table_text(names, rows, more, max_chars), names, rows)
+
+
+def describe(execution: Execution) -> str:
+    """A query's result in words: the columns and the rows, or why there are none."""
+    if execution.kind not in ("rows", "no_rows"):
+        return f"No answer. {execution.text}"
+    columns = ", ".join(cell_text(name) for name in execution.columns)
+    if not execution.rows:
+        return f"Nothing was found (columns: {columns})."
+    rows = [", ".join(cell_text(value) for value in row) for row in execution.rows[:ANSWER_ROWS]]
+    if len(execution.rows) == 1 and len(execution.columns) == 1:
+        return f"{columns} is {rows[0]}."
+    more = f"; and {len(execution.rows) - len(rows)} more" if len(execution.rows) > len(rows) else ""
+    count = "1 row" if len(execution.rows) == 1 else f"{len(execution.rows)} rows"
+    return f"{count} of {columns}: {'; '.join(rows)}{more}."
 
 
 def cell_text(value: object) -> str:

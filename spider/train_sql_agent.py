@@ -181,6 +181,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
 
     from spider.lit_agent import LitSQLAgent, span_bytes
     from spider.run_record import write_run_record
+    from spider.tracing import RolloutTracer
     from spider.verl_bridge import VERL
 
     take_over_loggers()
@@ -205,7 +206,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
         validation_file=args.val_files or data_dir() / "test_dev_500.parquet",
         validation_questions=len(val_tasks),
     )
-    tracer = agl.AgentOpsTracer()
+    tracer = RolloutTracer()
     trainer = agl.Trainer(
         n_runners=preset.n_runners,
         algorithm=algorithm,

@@ -171,6 +171,13 @@ def test_a_rejected_request_is_not_sent_again(chat_server: ChatServer, pets: Pat
     assert len(chat_server.requests) == 1
 
 
+@pytest.mark.parametrize("body", [{}, {"choices": []}, {"choices": [{"message": None}]}])
+def test_a_reply_that_is_no_chat_completion_is_an_error(chat_server: ChatServer, body: Mapping[str, object]) -> None:
+    chat_server.say((200, body))
+    with pytest.raises(EndpointError, match="no chat completion"):
+        ChatEndpoint(chat_server.url, "m").complete([{"role": "user", "content": "hi"}])
+
+
 def test_an_endpoint_that_is_not_there_is_said_to_be_unreachable() -> None:
     with pytest.raises(EndpointError, match="can't reach") as caught:
         ChatEndpoint("http://127.0.0.1:1/v1", "m", retries=0).complete([{"role": "user", "content": "hi"}])

@@ -14,6 +14,7 @@ import pytest
 from benchmarks.chat_server import ChatServer, last_message, two_turns
 from spider.rollout_facts import RolloutFacts, read
 from spider.sql_agent import LitSQLAgent
+from spider.tracing import RolloutTracer
 from spider.verl_bridge.rollout_log import call_texts, last_query
 
 TASK = {"question": "How many pets are there?", "db_id": "pets", "query": "SELECT count(id) FROM pet"}
@@ -49,7 +50,7 @@ def roll(
         llm = agl.LLM(endpoint=server.url, model="scripted", sampling_parameters=dict(sampling))
         resources = await store.add_resources({"main_llm": llm})
         queued = await store.enqueue_rollout(dict(task), mode=mode, resources_id=resources.resources_id)
-        runner = agl.LitAgentRunner[Mapping[str, str]](agl.AgentOpsTracer(), max_rollouts=1, heartbeat_interval=0)
+        runner = agl.LitAgentRunner[Mapping[str, str]](RolloutTracer(), max_rollouts=1, heartbeat_interval=0)
         with runner.run_context(agent=agent or LitSQLAgent(), store=store):
             await runner.iter()
         rollout = await store.get_rollout_by_id(queued.rollout_id)

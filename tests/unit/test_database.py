@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from spider.agent_graph import cut_lines, describe
-from spider.database import Database, Execution, SQLiteDatabase, open_database
+from spider.agent_graph import cut_lines
+from spider.database import Database, Execution, SQLiteDatabase, describe, open_database
 from spider.sandbox import Limits
 
 FOR_EVER = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
