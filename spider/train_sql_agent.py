@@ -151,9 +151,10 @@ def card_memory(preset: Preset) -> float | None:
     import torch
 
     found = torch.cuda.device_count()
+    if not found:
+        raise UsageError("torch finds no CUDA device here: use the preset `tiny`, which needs none")
     if found < preset.n_gpus:
-        wanted = f"{preset.n_gpus} CUDA devices" if preset.n_gpus > 1 else "a CUDA device"
-        raise UsageError(f"this run needs {wanted}, torch finds {found or 'none'}: use the preset `tiny`, or --gpus")
+        raise UsageError(f"--gpus {preset.n_gpus}: torch finds {found} on this machine")
     return min(torch.cuda.get_device_properties(number).total_memory for number in range(preset.n_gpus)) / 1024**3
 
 

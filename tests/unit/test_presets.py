@@ -41,7 +41,8 @@ def selected(command: str) -> Preset:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_preset_expands_to_its_golden_dictionary(name: str) -> None:
-    assert golden(COMMANDS[name]) == json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    expected = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    assert golden(COMMANDS[name]) == expected, "meant? then run `python tests/unit/test_presets.py`"
 
 
 def test_no_golden_file_is_left_over() -> None:
