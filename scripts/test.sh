@@ -2,8 +2,8 @@
 # Sets everything up and runs the checks and all tests:      bash scripts/test.sh
 # With arguments, only pytest, which gets them:              bash scripts/test.sh tests/unit -k sandbox
 #
-# Tests that need a GPU or a copy of Spider skip where there is none. The PostgreSQL tests skip without its programs,
-# except with CI=true, where they fail; those of the HTML reports skip without Chromium.
+# Tests that need a GPU or a copy of Spider skip where there is none. The PostgreSQL and MariaDB tests skip without
+# their programs, except with CI=true, where they fail; those of the HTML reports skip without Chromium.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,6 +19,7 @@ install() {
         echo "test: ${*##--*} could not be installed" >&2
 }
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || install postgresql
+[[ -x /usr/sbin/mariadbd ]] || install --no-install-recommends mariadb-server-core
 command -v chromium >/dev/null || install --no-install-recommends chromium fonts-dejavu-core
 bash scripts/lint.sh
 exec .venv/bin/python -m pytest

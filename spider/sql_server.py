@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 
 from langchain_community.utilities import SQLDatabase
 from sqlalchemy import Connection, Engine, create_engine, inspect
+from sqlalchemy.dialects.mysql.base import MySQLDialect
 from sqlalchemy.engine import Inspector, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
@@ -24,7 +25,12 @@ from spider.schema_text import SAMPLES, Column, ForeignKey, Table, render, sampl
 SERVER_LIMITS = Limits(max_rows=10_000)
 SAMPLE_ROWS = 50  # the first rows of a table, in which sample values are looked for
 
-_DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg", "mysql": "mysql+pymysql"}
+_DRIVERS = {
+    "postgresql": "postgresql+psycopg",
+    "postgres": "postgresql+psycopg",
+    "mysql": "mysql+pymysql",
+    "mariadb": "mariadb+pymysql",
+}
 _NAMES = {"postgresql": "PostgreSQL", "mysql": "MySQL", "mariadb": "MariaDB"}
 # First statements of a transaction; {ms} is the time limit.
 _OPENING = {
@@ -52,7 +58,15 @@ class ServerDatabase:
         kind = self.engine.dialect.name
         if kind not in _OPENING:
             raise ValueError(f"{kind} databases can't be opened read-only here: use SQLite, PostgreSQL or MySQL")
-        self.dialect = _NAMES[kind]
+
+    @cached_property
+    def dialect(self) -> str:
+        """The server's kind, as a prompt names it; a server that can't be reached is what its URL says."""
+        try:
+            self.engine.connect().close()
+        except SQLAlchemyError:
+            return _NAMES[self.engine.dialect.name]
+        return _NAMES[_kind(self.engine)]
 
     def schema(self, question: str = "", max_chars: int = 2048) -> str:
         """See `Database.schema`."""
@@ -77,10 +91,11 @@ class ServerDatabase:
             OSError: the server can't be reached.
         """
         try:
-            names = SQLDatabase(self.engine, view_support=True).get_usable_table_names()
+            # With its views, `SQLDatabase` lists materialised ones too, which SQLAlchemy can't for MySQL.
+            listed = SQLDatabase(self.engine, view_support=self.engine.dialect.name == "postgresql")
             inspector = inspect(self.engine)
             views = set(inspector.get_view_names())
-            ordered = sorted(names, key=lambda name: (name in views, name))
+            ordered = sorted({*listed.get_usable_table_names(), *views}, key=lambda name: (name in views, name))
             return tuple(self._table(inspector, name, name in views) for name in ordered)
         except SQLAlchemyError as error:
             raise OSError(f"can't read the schema of {self.engine.url!r}: {error}") from error
@@ -121,7 +136,9 @@ class ServerDatabase:
         statement = _one_reading_statement(sql, self.engine.dialect.name)
         with self._read_only() as connection, _server_errors(self.limits.seconds):
             streams = not statement.lstrip().upper().startswith("EXPLAIN")
-            result = connection.execution_options(stream_results=streams).exec_driver_sql(statement)
+            # Without parameters, a percent sign is no placeholder to the driver.
+            options = connection.execution_options(stream_results=streams, no_parameters=True)
+            result = options.exec_driver_sql(statement)
             return list(result.keys()), [tuple(row) for row in result.fetchmany(self.limits.max_rows + 1)]
 
     @contextmanager
@@ -130,7 +147,7 @@ class ServerDatabase:
         with _server_errors(self.limits.seconds):
             connection = self.engine.connect()
         try:
-            for opening in _OPENING[self.engine.dialect.name]:
+            for opening in _OPENING[_kind(self.engine)]:
                 connection.exec_driver_sql(opening.format(ms=int(self.limits.seconds * 1000)))
             yield connection
         finally:
@@ -141,6 +158,12 @@ class ServerDatabase:
 def server_database(url: str) -> ServerDatabase:
     """The database at `url`, one a process."""
     return ServerDatabase(url)
+
+
+def _kind(engine: Engine) -> str:
+    """The kind of server, known once it has been connected to: a MySQL URL leads to a MariaDB as well."""
+    dialect = engine.dialect
+    return "mariadb" if isinstance(dialect, MySQLDialect) and dialect.is_mariadb else dialect.name
 
 
 def _engine(url: str) -> Engine:
@@ -183,11 +206,12 @@ def _server_errors(seconds: float) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        code = str(getattr(error.orig, "sqlstate", None) or (error.orig.args[:1] or ("",))[0] if error.orig else "")
-        if code in _TIMED_OUT:
+        # PostgreSQL's driver gives the standard's code, MySQL's the server's own number before its message.
+        number, message = error.orig.args if error.orig and len(error.orig.args) == 2 else ("", str(error.orig).strip())
+        codes = {str(number), str(getattr(error.orig, "sqlstate", None))}
+        if codes & _TIMED_OUT:
             raise QueryTimeout(seconds) from error
-        message = str(error.orig).strip()
-        raise (QueryRefused if code in _READ_ONLY else QueryFailed)(message) from error
+        raise (QueryRefused if codes & _READ_ONLY else QueryFailed)(str(message)) from error
     except SQLAlchemyError as error:
         raise QueryFailed(str(error)) from error
 

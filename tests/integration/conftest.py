@@ -1,4 +1,4 @@
-"""Servers that the agent's tests talk to, on loopback: a chat endpoint that answers from a script, and PostgreSQL."""
+"""Servers that the agent's tests talk to, on loopback: a scripted chat endpoint, PostgreSQL and MariaDB."""
 
 import contextlib
 import os
@@ -8,6 +8,7 @@ import socket
 import sqlite3
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,4 +82,40 @@ def postgres_url() -> Iterator[str]:
         yield url
     finally:
         run("pg_ctl", "-D", f"{folder}/data", "-w", "-m", "immediate", "stop")
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def mariadb_url() -> Iterator[str]:
+    """The URL of a MariaDB server of Debian's packages, started for the tests; it holds the same two tables."""
+    server, installer = Path("/usr/sbin/mariadbd"), Path("/usr/bin/mariadb-install-db")
+    if not server.exists() or not installer.exists():
+        message = "MariaDB isn't installed: apt-get install mariadb-server-core"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
+    folder = Path(tempfile.mkdtemp(prefix="agent-mariadb-"))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    common = ["--no-defaults", f"--datadir={folder}/data", f"--user={user}"]
+    setup = [installer, *common, "--auth-root-authentication-method=normal", "--skip-test-db"]
+    subprocess.run(setup, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    network = [f"--socket={folder}/socket", "--bind-address=127.0.0.1", f"--port={port}", "--skip-networking=0"]
+    quick = ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=8M", f"--log-error={folder}/log"]
+    process = subprocess.Popen([server, *common, *network, *quick])
+    try:
+        import pymysql
+        from pymysql.constants import CLIENT
+
+        while not Path(f"{folder}/socket").exists():
+            assert process.poll() is None, Path(f"{folder}/log").read_text()
+            time.sleep(0.05)
+        several = CLIENT.MULTI_STATEMENTS
+        connection = pymysql.connect(host="127.0.0.1", port=port, user="root", client_flag=several, autocommit=True)
+        with connection, connection.cursor() as cursor:
+            cursor.execute("CREATE DATABASE pets; USE pets;" + SCHEMA)
+        yield f"mysql://root@127.0.0.1:{port}/pets"
+    finally:
+        process.terminate()
+        process.wait()
         shutil.rmtree(folder)

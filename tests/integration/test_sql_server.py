@@ -44,6 +44,10 @@ def test_rows_come_back_with_their_columns(database: Database) -> None:
     assert execution.rows == [("Rex", 3), ("Tom", None), ("Ada", 9)]
 
 
+def test_a_percent_sign_is_no_placeholder(database: Database) -> None:
+    assert database.execute("SELECT name FROM pet WHERE name LIKE 'R%'").rows == [("Rex",)]
+
+
 def test_no_rows_are_said_to_be_none(database: Database) -> None:
     assert database.execute("SELECT name FROM pet WHERE id = 9").kind == "no_rows"
 
