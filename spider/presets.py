@@ -211,8 +211,8 @@ def to_verl(
         "actor_rollout_ref": {
             "model": {
                 "path": model_path(preset.model),
-                "use_remove_padding": preset.device != "cpu",
-                "override_config": {"attn_implementation": "sdpa"},
+                "use_remove_padding": True,
+                **_engine(preset.device),
                 "enable_gradient_checkpointing": preset.gradient_checkpointing,
                 **_lora(preset),
             },
@@ -256,6 +256,16 @@ def to_verl(
     return config
 
 
+def _engine(device: str) -> dict[str, object]:
+    if device == "npu":
+        return {"override_config": {"attn_implementation": "sdpa"}}
+    # verl's own engine takes log-probabilities token by token in Python where flash-attn is missing.
+    return {
+        "external_lib": "spider.verl_bridge.packed_engine",
+        "override_config": {"attn_implementation": "varlen"},
+    }
+
+
 def _lora(preset: Preset) -> dict[str, object]:
     if not preset.lora_rank:
         return {}
@@ -289,7 +299,11 @@ def _rollout(preset: Preset, seed: int) -> dict[str, object]:
             "max_num_seqs": 32,
             "agent": {"num_workers": 1},
             "engine_kwargs": {
-                "vllm": {"worker_extension_cls": "spider.verl_bridge.cpu_worker_extension.CPUWorkerExtension"}
+                "vllm": {
+                    "worker_extension_cls": "spider.verl_bridge.cpu_worker_extension.CPUWorkerExtension",
+                    # The engine computes itself: with a worker process it would spin on one core to wait for it.
+                    "distributed_executor_backend": "vllm.v1.executor.uniproc_executor.UniProcExecutor",
+                }
             },
         }
     return rollout

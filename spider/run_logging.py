@@ -59,5 +59,7 @@ def take_over_loggers() -> None:
         if logger.handlers:
             logger.handlers.clear()
             logger.propagate = True
+    for name in ("httpx", "httpx2"):  # a line a request
+        logging.getLogger(name).setLevel(logging.WARNING)
     # uvicorn sets its handlers anew when a server starts; a filter of its logger stays.
     logging.getLogger("uvicorn.error").addFilter(lambda record: record.levelno >= logging.WARNING)

@@ -7,6 +7,7 @@ agentlightning's runners, which take them from the store and call vLLM directly.
 
 import asyncio
 import contextlib
+import importlib
 import json
 import logging
 import os
@@ -86,7 +87,12 @@ class VERL(Algorithm):
         watchdog = Watchdog(self._pulse, limit_seconds, store, run_id, output_dir / "stacks.txt")
         try:
             with _console_log(output_dir, verbose=self.config.agentlightning.verbose):
+                # Ray's start is mostly waiting for its processes; verl's and vLLM's modules take as long to import.
+                rollout = self.config.actor_rollout_ref.rollout.name
+                importing = threading.Thread(target=_import_trainer, args=(rollout,), name="imports", daemon=True)
+                importing.start()
                 _start_ray(self.config)
+                importing.join()
                 asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop_after_step)
                 await run_watched(lambda: self._train(store, adapter, progress, watchdog), watchdog)
         finally:
@@ -226,6 +232,13 @@ def _start_ray(config: "DictConfig") -> None:
     with contextlib.suppress(ValueError):  # there is no such actor
         ray.get_actor("TransferQueueController", namespace="transfer_queue")
         raise RuntimeError("another run is going on in this Ray cluster, and its rows would mix: give each its own")
+
+
+def _import_trainer(rollout: str) -> None:
+    """Import what `VERL._train` needs; a failure shows there, where it is imported again."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("spider.verl_bridge.trainer")
+        importlib.import_module("verl.workers.rollout.replica").get_rollout_replica_class(rollout)
 
 
 def _end_ray(run_id: str) -> None:
