@@ -13,6 +13,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -87,12 +88,7 @@ class VERL(Algorithm):
         watchdog = Watchdog(self._pulse, limit_seconds, store, run_id, output_dir / "stacks.txt")
         try:
             with _console_log(output_dir, verbose=self.config.agentlightning.verbose):
-                # Ray's start is mostly waiting for its processes; verl's and vLLM's modules take as long to import.
-                rollout = self.config.actor_rollout_ref.rollout.name
-                importing = threading.Thread(target=_import_trainer, args=(rollout,), name="imports", daemon=True)
-                importing.start()
                 _start_ray(self.config)
-                importing.join()
                 asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop_after_step)
                 await run_watched(lambda: self._train(store, adapter, progress, watchdog), watchdog)
         finally:
@@ -228,7 +224,11 @@ def _start_ray(config: "DictConfig") -> None:
     if is_local:
         defaults["address"] = "local"
     merged = OmegaConf.to_container(OmegaConf.merge(defaults, options))
+    # Ray mostly waits for its processes; the trainer's modules, which take as long to import, come meanwhile.
+    importing = threading.Thread(target=_import_trainer, args=(config.actor_rollout_ref.rollout.name,), daemon=True)
+    importing.start()
     ray.init(**cast("dict[str, Any]", merged))
+    importing.join()
     with contextlib.suppress(ValueError):  # there is no such actor
         ray.get_actor("TransferQueueController", namespace="transfer_queue")
         raise RuntimeError("another run is going on in this Ray cluster, and its rows would mix: give each its own")
