@@ -10,7 +10,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 
 from spider.agent_graph import SQLAgent, State
 from spider.data import data_dir
-from spider.reward import evaluate_query
+from spider.reward import Shaping, evaluate_query
 from spider.rollout_facts import RolloutFacts, record
 
 
@@ -18,7 +18,8 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
     """Answers Spider's questions with `SQLAgent`; a task has `question`, `db_id` and `query`, the gold SQL.
 
     `trained_agents` matches the names of the nodes whose calls are trained. Validation is greedy unless
-    `val_temperature` says otherwise. The other arguments are those of `SQLAgent`.
+    `val_temperature` says otherwise. With `shaping`, the weights of `spider.reward.Shaping`, a wrong query earns part
+    of the reward in training. The other arguments are those of `SQLAgent`.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         execution_truncate: int = 2048,
         check_last_turn: bool = True,
         debug: bool = False,
+        shaping: tuple[float, float, float] | None = None,
     ) -> None:
         """Nothing is opened or read here, so the agent can be sent to other processes."""
         super().__init__()
@@ -41,6 +43,7 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         self.execution_truncate = execution_truncate
         self.check_last_turn = check_last_turn
         self.debug = debug
+        self.shaping = None if shaping is None else Shaping(*shaping)
 
     def rollout(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> float:
         """Run the agent on a task; the reward is 1 for a query whose result matches the gold query's, else 0.
@@ -66,7 +69,10 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         Raises:
             GoldError: the gold query fails, so the rollout can't be judged.
         """
-        return evaluate_query(state["query"], task["query"], database_path(task["db_id"], rollout.mode))
+        shaping = self.shaping if rollout.mode == "train" else None
+        return evaluate_query(
+            state["query"], task["query"], database_path(task["db_id"], rollout.mode), shaping=shaping
+        )
 
     def solve(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> State:
         """Run the agent on a task, without a reward.

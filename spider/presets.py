@@ -48,6 +48,8 @@ class Preset:
         micro_batch_size: Rows in one pass, per device; None for dynamic batches of `max_token_len`.
         bypass_old_log_probs: Whether vLLM's log-probs stand in for those of the trainer's own extra forward pass.
         filter_groups: Whether questions whose rollouts all got the same reward are replaced by others (DAPO).
+        shaping: With `--shaped-reward`, what a wrong query earns at most for executing, for the right columns and for
+            values in common (see `spider.reward.Shaping`).
     """
 
     model: str
@@ -83,6 +85,7 @@ class Preset:
     micro_batch_size: int | None = None
     bypass_old_log_probs: bool = False
     filter_groups: bool = False
+    shaping: tuple[float, float, float] = (0.05, 0.1, 0.15)
 
 
 QWEN = Preset(model="Qwen/Qwen2.5-Coder-1.5B-Instruct", n_runners=32)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import pickle
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -70,6 +71,15 @@ def test_a_matching_result_earns_one(chat_server: ChatServer) -> None:
 def test_another_result_earns_nothing(chat_server: ChatServer) -> None:
     chat_server.say("```sql\nSELECT 4\n```", "THE QUERY IS CORRECT.")
     assert agl.find_final_reward(list(roll(chat_server).spans)) == 0.0
+
+
+@pytest.mark.parametrize(("mode", "task", "reward"), [("train", TASK, 0.1), ("val", VAL_TASK, 0.0)])
+def test_shaping_pays_a_wrong_query_in_training_alone(
+    chat_server: ChatServer, mode: agl.RolloutMode, task: Mapping[str, str], reward: float
+) -> None:
+    chat_server.say("```sql\nSELECT 4\n```", "THE QUERY IS CORRECT.")
+    finished = roll(chat_server, task, mode, LitSQLAgent(shaping=(0.1, 0.2, 0.3)))
+    assert agl.find_final_reward(list(finished.spans)) == reward
 
 
 def test_the_adapter_finds_the_calls_of_a_node_by_its_name(chat_server: ChatServer) -> None:
@@ -175,6 +185,46 @@ def test_agentlightnings_command_line_makes_the_agent_and_the_trainer(monkeypatc
     monkeypatch.setattr(sys, "argv", ["prog", *arguments])
     agent, trainer = agl.lightning_cli(LitSQLAgent, agl.Trainer)
     assert (agent.max_turns, agent.val_temperature, trainer.n_workers) == (2, 0.5, 1)
+
+
+def test_what_agentlightnings_command_line_makes_runs(chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat_server.script = two_turns
+    monkeypatch.setattr(sys, "argv", ["prog", "--litsqlagent.max-turns", "2", "--trainer.n-runners", "1"])
+    agent, trainer = agl.lightning_cli(LitSQLAgent, agl.Trainer)
+    trainer.initial_resources = {"main_llm": agl.LLM(endpoint=chat_server.url, model="scripted")}
+    trainer.strategy = agl.SharedMemoryExecutionStrategy(n_runners=1, main_thread="algorithm")
+    trainer.dev(agent, train_dataset=[TASK], val_dataset=[VAL_TASK])
+    assert len(chat_server.requests) == 4
+
+
+def test_a_failed_nodes_span_says_why(chat_server: ChatServer) -> None:
+    chat_server.say((400, {"error": {"message": "bad request"}}))
+    spans = roll(chat_server).spans
+    assert {span.status.description for span in spans if span.name in ("openai.chat.completion", "chain.chain")} == {
+        "bad request"
+    }
+
+
+def test_agentlightnings_own_tracer_sees_the_calls_too(chat_server: ChatServer) -> None:
+    program = f"""
+import asyncio
+import agentlightning as agl
+from spider.sql_agent import LitSQLAgent
+
+async def main():
+    store = agl.InMemoryLightningStore()
+    llm = agl.LLM(endpoint={chat_server.url!r}, model="scripted", sampling_parameters={{"return_token_ids": True}})
+    runner = agl.LitAgentRunner(agl.AgentOpsTracer(), heartbeat_interval=0)
+    with runner.run_context(agent=LitSQLAgent(), store=store):
+        rollout = await runner.step({TASK!r}, resources={{"main_llm": llm}}, mode="train")
+    triplets = agl.TracerTraceToTriplet(agent_match="write").adapt(await store.query_spans(rollout.rollout_id))
+    print([len(triplet.response["token_ids"]) for triplet in triplets])
+
+asyncio.run(main())
+"""
+    chat_server.script = two_turns
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert f"[{len(COUNT)}]" in done.stdout
 
 
 @pytest.mark.parametrize(
