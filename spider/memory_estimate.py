@@ -17,9 +17,18 @@ FP32, BF16 = 4, 2
 CARD_GIB = {"cuda": 79.0, "npu": 61.0}
 """Memory that torch reports for an 80 GB A100 or H100 and a 64 GB Ascend 910B, about."""
 
-LOGIT_COPIES = 4
-"""Copies of the logits, in the forward pass's precision, at the backward pass's peak: the logits, their log-softmax row
-by row, its gradient by row, and the rows stacked (verl's `logprobs_from_logits_v2`, where flash-attn is missing)."""
+STOCK_LOGIT_COPIES = 4
+"""Copies of the logits, in the forward pass's precision, at the backward pass's peak in verl's own engine without
+flash-attn: the logits, their log-softmax row by row, its gradient by row, and the rows stacked."""
+
+PACKED_LOGIT_BYTES = 2 * FP32
+"""Bytes of a logit's log-softmax and its gradient, in 32 bits, in `PackedEngine`; the logit and its own gradient come
+to two numbers of the forward pass's precision."""
+
+FUSED_TOKENS = 1024
+"""Tokens whose logits verl's fused kernels compute at once. Assumed, not measured."""
+
+PACKED_ENGINE = "spider.verl_bridge.packed_engine"
 
 CONTEXTS_GIB = 2.0
 """What two CUDA contexts, vLLM's CUDA graphs and its sleeping allocator keep. Assumed, not measured."""
@@ -44,6 +53,8 @@ class TrainingPlan:
         param_offload: Whether the weights leave the card during rollouts.
         optimizer_offload: Whether the optimizer's state leaves the card during rollouts.
         number_bytes: Bytes of a number in the forward pass and in vLLM.
+        response_share: Responses' part of the longest row, 0 to 1.
+        packed_engine: Whether logits are computed for the responses alone (`PackedEngine`).
         fixed_rows: Whether a pass has a fixed number of rows, instead of as many as `tokens` allows.
         fused_logits: Whether log-probs are computed in blocks, without all logits at once.
     """
@@ -57,6 +68,8 @@ class TrainingPlan:
     param_offload: bool
     optimizer_offload: bool
     number_bytes: int = BF16
+    response_share: float = 1.0
+    packed_engine: bool = False
     fixed_rows: bool = False
     fused_logits: bool = False
 
@@ -92,6 +105,8 @@ def plan_from_config(config: Mapping[str, object]) -> TrainingPlan:
         param_offload=bool(value(f"{actor}.fsdp_config.param_offload")),
         optimizer_offload=bool(value(f"{actor}.fsdp_config.optimizer_offload")),
         number_bytes=FP32 if value(f"{rollout}.dtype") == "float32" else BF16,
+        response_share=number("data.max_response_length") / length,
+        packed_engine=value(f"{model}.external_lib") == PACKED_ENGINE,
         fixed_rows=not dynamic,
         fused_logits=bool(value(f"{model}.use_fused_kernels")),
     )
@@ -127,7 +142,6 @@ def estimate(plan: TrainingPlan, shape: ModelShape, card_gib: float) -> Phases:
     layer = activation_bytes_per_token(shape, plan.number_bytes) * plan.tokens
     layers_kept = 1 if plan.checkpointing else shape.layers
     inputs = plan.number_bytes * shape.hidden * shape.layers * plan.tokens if plan.checkpointing else 0
-    logits_at_once = min(plan.tokens, 1024) if plan.fused_logits else plan.tokens
     phases: Phases = {
         "rollout": {
             "weights": 0 if plan.param_offload else weights,
@@ -139,7 +153,7 @@ def estimate(plan: TrainingPlan, shape: ModelShape, card_gib: float) -> Phases:
             "gradients": gradients + (0 if adapters else gathered),
             "optimizer": moments,
             "activations": layer * layers_kept + inputs,
-            "logits": LOGIT_COPIES * plan.number_bytes * logits_at_once * shape.vocab,
+            "logits": logit_bytes(plan) * shape.vocab,
         },
         # torch's AdamW works on all tensors at once and makes one more of each.
         "optimizer step": {"weights": weights, "gradients": 2 * gradients, "optimizer": moments},
@@ -147,6 +161,18 @@ def estimate(plan: TrainingPlan, shape: ModelShape, card_gib: float) -> Phases:
     for parts in phases.values():
         parts["contexts"] = CONTEXTS_GIB * GIB
     return {name: {part: size / GIB for part, size in parts.items()} for name, parts in phases.items()}
+
+
+def logit_bytes(plan: TrainingPlan) -> float:
+    """Bytes of all logits of one word of the vocabulary, with what the loss and its gradient make of them.
+
+    Of packed rows, as many tokens are counted as responses of full length would be.
+    """
+    if plan.fused_logits:
+        return STOCK_LOGIT_COPIES * plan.number_bytes * min(plan.tokens, FUSED_TOKENS)
+    if plan.packed_engine:
+        return (PACKED_LOGIT_BYTES + 2 * plan.number_bytes) * plan.tokens * plan.response_share
+    return STOCK_LOGIT_COPIES * plan.number_bytes * plan.tokens
 
 
 def kv_cache_tokens(plan: TrainingPlan, shape: ModelShape, card_gib: float) -> int:

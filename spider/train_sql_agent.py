@@ -19,11 +19,12 @@ from typing import cast
 
 from spider.data import data_dir
 from spider.preset_changes import UsageError, add_preset_arguments, select_preset
-from spider.presets import PRESETS, Preset, model_path, to_verl
+from spider.presets import PRESETS, Preset, model_path
 from spider.run_control import add_flags, begin, is_complete, run_folder, take_folder, with_course
 from spider.verl_bridge.failures import in_words
 from spider.verl_bridge.run_folder import RunFolderError
 from spider.verl_bridge.verl_config import UnknownKeyError
+from spider.verl_overrides import to_verl
 
 logger = logging.getLogger("spider.train_sql_agent")
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from spider.preset_changes import UsageError, select_preset
-from spider.presets import PRESETS, Preset, timestamped, to_verl
+from spider.presets import PRESETS, Preset, timestamped
 from spider.train_sql_agent import main, parse_args, require_model, write_ci_outputs
 from spider.verl_bridge.verl_config import ENGINE_SECTION, UnknownKeyError, engine_arguments, resolve_config
+from spider.verl_overrides import to_verl
 
 GOLDEN = Path(__file__).parent / "golden"
 COMMANDS = {

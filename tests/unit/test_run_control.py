@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from spider.presets import PRESETS, to_verl
+from spider.presets import PRESETS
 from spider.run_control import is_complete, run_folder, with_course
 from spider.train_sql_agent import main, parse_args
 from spider.verl_bridge.run_folder import RunFolderError, value_at
 from spider.verl_bridge.verl_config import resolve_config
+from spider.verl_overrides import to_verl
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from spider.presets import PRESETS, to_verl
+from spider.presets import PRESETS
 from spider.verl_bridge.verl_config import DATACLASS_KEYS, UnknownKeyError, base_config, resolve_config
+from spider.verl_overrides import to_verl
 
 
 def test_misspelt_key_is_refused_with_a_suggestion() -> None:
