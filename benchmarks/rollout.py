@@ -5,7 +5,8 @@
 Beside it, a straight reading of the published recipe: agentlightning's own tracer, the database file copied twice,
 LangChain's `SQLDatabase`, a new client and a new graph for every rollout, through the same runner, store, endpoint and
 reward. The endpoint's URL names the rollout, as agentlightning's proxy has it. Each runs in its own process, in turn,
-in rounds, so that whatever else the machine does weighs on both.
+in rounds, so that whatever else the machine does weighs on both. The processor's time of a rollout, beside the clock's,
+says what it would be on a machine with nothing else to do.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import agentlightning as agl
@@ -42,6 +43,17 @@ ROUNDS, WARM_UP = 5, 5
 logger = logging.getLogger(__name__)
 
 
+class Round(NamedTuple):
+    """Rollouts a second, and the process's CPU time of one in milliseconds."""
+
+    rate: float
+    cpu_ms: float
+
+    def __str__(self) -> str:
+        """Both, with their units."""
+        return f"{self.rate:.1f} rollouts/s ({self.cpu_ms:.1f} ms CPU each)"
+
+
 def main() -> int:
     """Measure, and say how many rollouts a second and how much faster."""
     parser = argparse.ArgumentParser(description="Rollouts a second of one process, beside the published recipe's.")
@@ -50,29 +62,33 @@ def main() -> int:
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     size = max(options.rollouts // ROUNDS, 1)
-    rounds: list[dict[str, float]] = []
+    rounds: list[dict[str, Round]] = []
     with tempfile.TemporaryDirectory() as folder, endpoint() as url, contextlib.ExitStack() as stack:
         make_database(Path(folder) / "database" / "pets" / "pets.sqlite")
         os.environ["VERL_SPIDER_DATA_DIR"] = folder
         spawn = multiprocessing.get_context("spawn")
         processes = {kind: stack.enter_context(ProcessPoolExecutor(1, spawn)) for kind in ("agent", "recipe")}
         for number in range(ROUNDS + 1):
-            speeds = {
+            measured = {
                 kind: process.submit(run_round, kind, url, size if number else WARM_UP).result()
                 for kind, process in processes.items()
             }
             if number:
-                rounds.append(speeds)
-                logger.info("round %d: agent %.1f, recipe %.1f rollouts/s", number, speeds["agent"], speeds["recipe"])
-    agent, recipe = (statistics.median(speeds[kind] for speeds in rounds) for kind in ("agent", "recipe"))
-    logger.info("median of %d rounds of %d: agent %.1f, recipe %.1f rollouts/s", ROUNDS, size, agent, recipe)
-    ratios = [speeds["agent"] / speeds["recipe"] for speeds in rounds]
+                rounds.append(measured)
+                shown = ", ".join(f"{kind} {figures}" for kind, figures in measured.items())
+                logger.info("round %d of %d rollouts: %s", number, size, shown)
+    for kind in processes:
+        rates = [measured[kind].rate for measured in rounds]
+        milliseconds = [measured[kind].cpu_ms for measured in rounds]
+        logger.info("%s: median %s", kind, Round(statistics.median(rates), statistics.median(milliseconds)))
+    ratios = [measured["agent"].rate / measured["recipe"].rate for measured in rounds]
     logger.info("ratio: median %.1f, from %.1f to %.1f", statistics.median(ratios), min(ratios), max(ratios))
     if options.csv:
         with options.csv.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, ["agent", "recipe"], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows({kind: f"{speed:.1f}" for kind, speed in speeds.items()} for speeds in rounds)
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("round", "kind", "rollouts_per_s", "cpu_ms_per_rollout"))
+            for number, measured in enumerate(rounds, 1):
+                writer.writerows((number, kind, f"{r.rate:.1f}", f"{r.cpu_ms:.1f}") for kind, r in measured.items())
     return 0
 
 
@@ -111,8 +127,8 @@ def make_database(path: Path) -> None:
         connection.commit()
 
 
-def run_round(kind: str, url: str, size: int) -> float:
-    """Rollouts a second of `size` rollouts in this process; it is the same one for every round of a kind."""
+def run_round(kind: str, url: str, size: int) -> Round:
+    """Measure `size` rollouts in this process; it is the same one for every round of a kind."""
     from spider.run_logging import keep_libraries_quiet
 
     keep_libraries_quiet()
@@ -120,7 +136,7 @@ def run_round(kind: str, url: str, size: int) -> float:
     return asyncio.run(measure(kind, url, size))
 
 
-async def measure(kind: str, url: str, size: int) -> float:
+async def measure(kind: str, url: str, size: int) -> Round:
     """Enqueue the rollouts, then time the runner that takes them from the store."""
     import agentlightning as agl
 
@@ -135,15 +151,15 @@ async def measure(kind: str, url: str, size: int) -> float:
     agent, tracer = (LitSQLAgent(), RolloutTracer()) if kind == "agent" else (recipe_agent(), agl.AgentOpsTracer())
     runner = agl.LitAgentRunner[Mapping[str, str]](tracer, max_rollouts=size, heartbeat_interval=0)
     with runner.run_context(agent=agent, store=store):
-        started = time.perf_counter()
+        started, cpu_started = time.perf_counter(), time.process_time()
         await runner.iter()
-        seconds = time.perf_counter() - started
+        seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
     for rollout in queued:
         spans = await store.query_spans(rollout.rollout_id)
         assert agl.find_final_reward(spans) == 1.0
         triplets = agl.TracerTraceToTriplet(agent_match="query").adapt(spans)
         assert [bool(triplet.response["token_ids"]) for triplet in triplets] == [True, True]
-    return size / seconds
+    return Round(size / seconds, 1000 * cpu_seconds / size)
 
 
 def recipe_agent() -> LitSQLAgent:

@@ -83,14 +83,14 @@ class ChatEndpoint:
         Raises:
             EndpointError: no reply.
         """
-        client = _client(self.base_url, self.api_key, self.retries)
+        client = _client(self.api_key, self.retries)
         options, parameters = _split(self.sampling)
         body = {"model": self.model, "messages": messages, **parameters}
         with tracer.start_as_current_span(CALL, kind=trace.SpanKind.CLIENT, set_status_on_exception=False) as span:
             span.set_attributes(_request_attributes(body))
             try:
                 # The client's own `create` checks both ways against the API's types, which takes longer than the call.
-                reply = client.post("/chat/completions", body=body, options=options, cast_to=dict[str, Any])
+                reply = client.post(self._url("chat/completions"), body=body, options=options, cast_to=dict[str, Any])
                 completion, attributes = _read(reply)
             except (openai.APIError, AttributeError, IndexError, KeyError, TypeError) as error:
                 failure = _endpoint_error(error, self.base_url)
@@ -106,9 +106,13 @@ class ChatEndpoint:
             EndpointError: it doesn't answer.
         """
         try:
-            return [model.id for model in _client(self.base_url, self.api_key, self.retries).models.list()]
-        except openai.APIError as error:
+            reply = _client(self.api_key, self.retries).get(self._url("models"), cast_to=dict[str, Any])
+            return [model["id"] for model in reply["data"]]
+        except (openai.APIError, KeyError, TypeError) as error:
             raise _endpoint_error(error, self.base_url) from error
+
+    def _url(self, path: str) -> str:
+        return f"{self.base_url.rstrip('/')}/{path}"
 
 
 def endpoint_from_environment(base_url: str | None = None, model: str | None = None) -> ChatEndpoint:
@@ -181,29 +185,19 @@ def _read(reply: Mapping[str, Any]) -> tuple[Completion, dict[str, Any]]:
     return completion, {name: value for name, value in (attributes | counts).items() if value is not None}
 
 
-@lru_cache(maxsize=1)
-def _root_client() -> openai.OpenAI:
-    """One pool of connections a process: a client takes tens of milliseconds to make, a copy of one almost nothing."""
-    return openai.OpenAI(base_url="http://127.0.0.1/v1", api_key="none", timeout=TIMEOUT_SECONDS)
-
-
-@lru_cache(maxsize=64)
-def _client(base_url: str, api_key: str, retries: int) -> openai.OpenAI:
-    return _root_client().copy(base_url=base_url, api_key=api_key, max_retries=retries)
-
-
-def _forget_clients() -> None:
-    _client.cache_clear()
-    _root_client.cache_clear()
+@lru_cache(maxsize=16)
+def _client(api_key: str, retries: int) -> openai.OpenAI:
+    """One client for all servers, whose URLs may name a rollout: it takes tens of milliseconds to make."""
+    return openai.OpenAI(base_url="http://127.0.0.1", api_key=api_key, max_retries=retries, timeout=TIMEOUT_SECONDS)
 
 
 # A forked process must not talk over its parent's connections.
-os.register_at_fork(after_in_child=_forget_clients)
+os.register_at_fork(after_in_child=_client.cache_clear)
 
 
 def _endpoint_error(error: Exception, base_url: str) -> EndpointError:
     if not isinstance(error, openai.APIError):  # what `_read` stumbled over
-        return EndpointError(f"what {base_url} answers is no chat completion", "rejected")
+        return EndpointError(f"what {base_url} answers is not the OpenAI API's", "rejected")
     if isinstance(error, openai.APITimeoutError):
         return EndpointError(f"no answer from {base_url} in time", "timeout")
     if isinstance(error, openai.APIConnectionError):
