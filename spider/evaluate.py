@@ -41,7 +41,10 @@ def parser() -> argparse.ArgumentParser:
     model.add_argument("--endpoint", metavar="URL", help="a running server's base URL; without it, one is started")
     model.add_argument("--checker-model", metavar="PATH", help="a second model, whose checker was trained too")
     model.add_argument(
-        "--split", default="dev_500", metavar="NAME", help="dev_500 (default), dev, train, or a parquet file of tasks"
+        "--split",
+        default="dev_500",
+        metavar="NAME",
+        help="dev_500 (default), dev, train, or another task file",
     )
     model.add_argument("--limit", type=positive, metavar="N", help="N of its questions, evenly spread over the file")
     model.add_argument("--max-turns", type=positives, default=[3], metavar="N,…", help="turns of a question (3)")

@@ -127,7 +127,7 @@ def _plan(options: argparse.Namespace) -> Plan:
     Raises:
         ValueError: the file of questions can't be used, or the numbers don't fit together.
     """
-    file = data_dir() / SPLITS[options.split] if options.split in SPLITS else Path(options.split).resolve()
+    file = _file_of(options.split)
     tasks = list(enumerate(load_tasks(file)))
     if options.limit is not None and options.limit < len(tasks):
         tasks = [tasks[at * len(tasks) // options.limit] for at in range(options.limit)]
@@ -153,6 +153,13 @@ def _plan(options: argparse.Namespace) -> Plan:
         options.workers,
         options.quiet,
     )
+
+
+def _file_of(split: str) -> Path:
+    """The task file of a split: one of `SPLITS`, another file of the data folder, or a path."""
+    folder = data_dir()
+    inside = folder / SPLITS.get(split, f"{split.removesuffix('.parquet')}.parquet")
+    return inside if split in SPLITS or inside.is_file() else Path(split).resolve()
 
 
 def _answers(model: Model, plan: Plan, path: Path, options: argparse.Namespace) -> dict[str, list[Answer]]:
