@@ -18,6 +18,8 @@ from tests.unit.evaluation_answers import SETTING, answer, call, turn
 HOSTILE = "</script><img src=x onerror=\"document.title='taken'\">&amp;"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
+SECONDS = 60  # a busy machine draws slowly
+
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium: apt-get install chromium")
 
 
@@ -35,6 +37,8 @@ def opened() -> Iterator[Opened]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
         found = Opened(browser.new_page(viewport={"width": 1200, "height": 900}))
+        found.page.set_default_timeout(1000 * SECONDS)
+        expect.set_options(timeout=1000 * SECONDS)
         found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
         found.page.on("console", lambda message: found.complaints.append(message.text))
 
