@@ -2,7 +2,8 @@
 
 The keywords that matter here (SELECT, DISTINCT, ORDER BY, UNION, ...) are reserved in SQLite, so the nesting of
 parentheses is enough to tell the outermost query's from all others. Edits keep the rest of the text as it was
-written: a rendered parse tree would change what SQLite makes of quotes and of the names of columns.
+written: a rendered parse tree would change what SQLite makes of quotes and of the names of columns. What sqlglot's
+parse makes of the same queries, and how long it takes, is measured by ``benchmarks/sql_parse.py``; see docs/reward.md.
 """
 
 from __future__ import annotations
