@@ -266,7 +266,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             command, variables = plan(server)
             sys.stdout.write(shlex.join([f"{name}={value}" for name, value in variables.items()] + command) + "\n")
             return 0
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        # Started in the background by a script, a process is born deaf to SIGINT.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.default_int_handler)
         return _serve(server)
     except ServerError as error:
         logger.error("error: %s", error)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.chat_server import ChatServer
+from tests import training_run as training
 
 # litellm, which agentlightning imports, otherwise looks up a price list on the net and waits for it.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -119,3 +120,11 @@ def mariadb_url() -> Iterator[str]:
         process.terminate()
         process.wait()
         shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def training_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[training.Run]:
+    """One real training step, which takes minutes: the tests that need a trained model or its files share it."""
+    run = training.one_step(tmp_path_factory.mktemp("training") / "run")
+    yield run
+    training.clean_up(run)

@@ -1,112 +1,24 @@
-"""One real training run on CPU, end to end: Ray, vLLM, verl's trainer, agentlightning's runners, the sample data.
+"""One real training run on CPU, end to end: Ray, vLLM, verl's trainer, agentlightning's runners, the sample data."""
 
-The run has one step of four rollouts, so that it takes minutes; an entropy bonus makes sure that the weights move even
-when all rollouts of a question agree.
-"""
-
-import csv
 import json
-import os
 import signal
-import subprocess
-import sys
-import threading
 import time
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
 import numpy as np
 import pytest
 
-from spider.verl_bridge.processes import RUN_ID, end_run, run_processes
-
-ROOT = Path(__file__).resolve().parents[2]
-TEXT = "SELECT name FROM singer WHERE age > 30 ORDER BY name LIMIT 5"
-SMALL = [
-    "data.train_batch_size=2",
-    "actor_rollout_ref.actor.ppo_mini_batch_size=2",
-    "actor_rollout_ref.rollout.n=2",
-    "actor_rollout_ref.actor.optim.lr=1e-4",
-    "actor_rollout_ref.actor.entropy_coeff=0.01",
-]
+from spider.verl_bridge.processes import end_run, run_processes
+from tests.training_run import Run, start, token_ids
 
 pytestmark = pytest.mark.slow
 
 
-@dataclass
-class Run:
-    """A run as its files and its server showed it."""
-
-    output_dir: Path
-    run_id: str
-    exit_code: int = -1
-    output: str = ""
-    served: list[list[float]] = field(default_factory=list)
-
-    @property
-    def steps(self) -> list[dict[str, str]]:
-        """The lines of ``progress.csv`` that tell of a training step."""
-        rows = csv.DictReader((self.output_dir / "progress.csv").open(encoding="utf-8"))
-        return [row for row in rows if row["reward"]]
-
-
-def start(output_dir: Path, run_id: str, *flags: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "spider.train_sql_agent", "tiny", "--output-dir", str(output_dir), *flags]
-    settings = [argument for setting in SMALL for argument in ("--set", setting)]
-    return subprocess.Popen(
-        [*command, *settings],
-        cwd=ROOT,
-        env=os.environ | {RUN_ID: run_id},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def token_ids(model: str) -> list[int]:
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(model)(TEXT)["input_ids"]
-
-
-def watch_server(run: Run, stop: threading.Event) -> None:
-    """Ask the run's own server, again and again, for its log-probs of one text."""
-    file = run.output_dir / "servers.json"
-    while not file.is_file():
-        if stop.wait(0.5):
-            return
-    servers = json.loads(file.read_text(encoding="utf-8"))
-    request = {"model": servers["model"], "prompt": token_ids(servers["model"]), "max_tokens": 1, "prompt_logprobs": 0}
-    while not stop.wait(1.0):
-        try:
-            reply = httpx.post(f"{servers['endpoints'][0]}/completions", json=request, timeout=60).raise_for_status()
-        except httpx.HTTPError:
-            continue
-        entries = reply.json()["choices"][0]["prompt_logprobs"][1:]
-        run.served.append([next(iter(entry.values()))["logprob"] for entry in entries])
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """One step in which every node is trained, validated before and after."""
-    run = Run(tmp_path_factory.mktemp("training") / "run", uuid.uuid4().hex)
-    stop = threading.Event()
-    watcher = threading.Thread(target=watch_server, args=(run, stop))
-    dump = f"trainer.rollout_data_dir={run.output_dir / 'rows'}"
-    flags = ("--active-agent", "all", "--steps", "1", "--val-limit", "3", "--set", dump)
-    process = start(run.output_dir, run.run_id, *flags)
-    watcher.start()
-    try:
-        run.output, _ = process.communicate(timeout=1800)
-        run.exit_code = process.returncode
-        yield run
-    finally:
-        stop.set()
-        watcher.join()
-        end_run(run.run_id)
+@pytest.fixture
+def run(training_run: Run) -> Run:
+    """The run that all tests of the session share."""
+    return training_run
 
 
 def test_run_ends_well(run: Run) -> None:
