@@ -1,0 +1,94 @@
+"""What an export reads besides weights: names, LoRA's scale, the run's record and its accuracies."""
+
+import json
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from spider.checkpoint.card import run_accuracies
+from spider.checkpoint.shards import CheckpointError, find_checkpoint, lora_scale, split_lora
+from spider.data import ROOT
+from spider.run_record import read_run_record, write_run_record
+
+CONFIG = {
+    "actor_rollout_ref": {
+        "model": {"path": "org/model", "lora_rank": 0},
+        "actor": {"optim": {"lr": 1e-5}},
+        "rollout": {"n": 4, "dtype": "float32"},
+    },
+    "data": {"train_batch_size": 2},
+    "trainer": {"device": "cpu", "total_training_steps": 6, "total_epochs": 1},
+}
+
+
+def test_names_without_lora_stay_as_they_are() -> None:
+    assert split_lora(["lm_head.weight", "model.norm.weight"]) == (
+        {"lm_head.weight": "lm_head.weight", "model.norm.weight": "model.norm.weight"},
+        {},
+    )
+
+
+def test_lora_factors_are_found_by_the_weight_that_they_change() -> None:
+    stem = "base_model.model.model.layers.0.q_proj"
+    names = [f"{stem}.base_layer.weight", f"{stem}.lora_A.default.weight", f"{stem}.lora_B.default.weight"]
+    plain, factors = split_lora(names)
+    assert plain == {"model.layers.0.q_proj.weight": names[0]}
+    assert factors == {"model.layers.0.q_proj.weight": (names[1], names[2])}
+
+
+@pytest.mark.parametrize("name", ["base_model.model.embed.lora_embedding_A.default", "head.modules_to_save.default.w"])
+def test_other_adapters_are_refused(name: str) -> None:
+    with pytest.raises(CheckpointError, match="only LoRA on weight matrices"):
+        split_lora([name])
+
+
+def test_lora_scale_is_alpha_over_rank() -> None:
+    assert lora_scale({"r": 8, "lora_alpha": 32}) == 4
+
+
+def test_lora_without_its_alpha_is_refused() -> None:
+    with pytest.raises(CheckpointError, match=r"lora_train_meta\.json"):
+        lora_scale({})
+
+
+def test_the_newest_checkpoint_is_the_one_that_verl_finished(tmp_path: Path) -> None:
+    for step in (4, 8):
+        actor = tmp_path / "checkpoints" / f"global_step_{step}" / "actor"
+        (actor / "huggingface").mkdir(parents=True)
+        (actor / "fsdp_config.json").write_text('{"world_size": 1}')
+        (actor / "model_world_size_1_rank_0.pt").touch()
+        (actor / "huggingface" / "config.json").touch()
+    (tmp_path / "checkpoints" / "latest_checkpointed_iteration.txt").write_text("4")
+    found = find_checkpoint(tmp_path)
+    assert (found.step, found.run, found.ranks) == (4, tmp_path, 1)
+    assert find_checkpoint(tmp_path / "checkpoints" / "global_step_8").step == 8
+    assert find_checkpoint(found.actor) == found
+
+
+def test_accuracies_end_with_the_checkpoints_step(tmp_path: Path) -> None:
+    rows = ["step,reward,validation_accuracy", "0,,0.25", "1,0.5,", "2,,0.5", "4,,0.75"]
+    (tmp_path / "progress.csv").write_text("\n".join(rows))
+    assert run_accuracies(tmp_path, 2) == {"0": 0.25, "2": 0.5}
+
+
+def test_record_holds_what_decides_the_run(tmp_path: Path) -> None:
+    write_run_record(
+        tmp_path, OmegaConf.create(CONFIG), preset="tiny", train_file=ROOT / "data" / "sample" / "x.parquet"
+    )
+    record = read_run_record(tmp_path)
+    assert record["preset"] == "tiny"
+    assert record["train_file"] == "data/sample/x.parquet"
+    assert (record["model"], record["rollouts"], record["learning_rate"]) == ("org/model", 4, 1e-5)
+    assert isinstance(record["versions"], dict)
+    assert "verl" in record["versions"]
+
+
+def test_a_resumed_run_keeps_its_record(tmp_path: Path) -> None:
+    write_run_record(tmp_path, OmegaConf.create(CONFIG), preset="tiny")
+    write_run_record(tmp_path, OmegaConf.create(CONFIG), preset="other")
+    assert json.loads((tmp_path / "run.json").read_text())["preset"] == "tiny"
+
+
+def test_a_run_without_a_record_has_an_empty_one(tmp_path: Path) -> None:
+    assert read_run_record(tmp_path) == {}
