@@ -36,13 +36,13 @@ from spider.server_flags import (
     server_environment,
     tool_parser,
 )
+from spider.server_log import death, tail
 
 logger = logging.getLogger("spider.model_server")
 
 START_SECONDS = 900.0
 """How long a server may take until it answers: a large model from a slow disk takes minutes."""
 
-SHOWN_LINES = 15
 NOTICE_SECONDS = 15.0
 POLL_SECONDS = 0.5
 
@@ -89,7 +89,11 @@ def _owner(port: int) -> str:
 
     with contextlib.suppress(psutil.Error):
         for connection in psutil.net_connections("tcp"):
-            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
+            if (
+                connection.status == psutil.CONN_LISTEN
+                and getattr(connection.laddr, "port", None) == port
+                and connection.pid
+            ):
                 return f" (by {psutil.Process(connection.pid).name()}, process {connection.pid})"
     return ""
 
@@ -213,18 +217,6 @@ def _wait_until_healthy(process: subprocess.Popen[bytes], server: Server) -> Non
             logger.info("still loading after %.0f s", now - started)
             notice = now + NOTICE_SECONDS
         time.sleep(POLL_SECONDS)
-
-
-def death(code: int, log: Path) -> str:
-    """How a server ended, with its last lines."""
-    how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-    return f"the server {how}; the last lines of {log}:\n{tail(log)}"
-
-
-def tail(log: Path, lines: int = SHOWN_LINES) -> str:
-    """The last lines of a log, indented."""
-    text = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    return "\n".join(f"  {line}" for line in text[-lines:] if line.strip())
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:

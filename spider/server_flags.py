@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
@@ -29,7 +30,7 @@ class Model:
 
     path: str
     name: str
-    config: dict[str, object]
+    config: Mapping[str, object]
     chat_template: str = ""
 
     def integer(self, key: str, default: int = 0) -> int:

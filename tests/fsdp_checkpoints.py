@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -14,7 +15,7 @@ from peft import LoraConfig, TaskType, get_peft_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from spider.checkpoint.proof import TEXT
 
@@ -48,7 +49,7 @@ def small_model(tied: bool) -> LlamaForCausalLM:
     return LlamaForCausalLM(config)
 
 
-def lora_model(tied: bool, trained: bool) -> PreTrainedModel:
+def lora_model(tied: bool, trained: bool) -> torch.nn.Module:
     """The small model with LoRA on all its linear layers; untrained, its product is zero."""
     settings = LoraConfig(r=RANK, lora_alpha=ALPHA, target_modules="all-linear", task_type=TaskType.CAUSAL_LM)
     model = get_peft_model(small_model(tied), settings)
@@ -59,7 +60,7 @@ def lora_model(tied: bool, trained: bool) -> PreTrainedModel:
     return model
 
 
-def save(model: PreTrainedModel, folder: Path, lora_only: bool = False) -> None:
+def save(model: torch.nn.Module, folder: Path, lora_only: bool = False) -> None:
     """Shard the model, record its log-probs and let verl save it as step 3 of a run."""
     from verl.trainer.config import CheckpointConfig
     from verl.utils.checkpoint.fsdp_checkpoint_manager import FSDPCheckpointManager
@@ -75,7 +76,10 @@ def save(model: PreTrainedModel, folder: Path, lora_only: bool = False) -> None:
     contents = CheckpointConfig(save_contents=["model"], load_contents=["model"], save_lora_only=lora_only)
     optimizer = torch.optim.SGD(model.parameters())
     manager = FSDPCheckpointManager(
-        model=model, optimizer=optimizer, processing_class=tokenizer, checkpoint_config=contents
+        model=cast("Any", model),
+        optimizer=optimizer,
+        processing_class=cast("Any", tokenizer),
+        checkpoint_config=contents,
     )
     manager.save_checkpoint(str(folder / "checkpoints" / "global_step_3" / "actor"), global_step=3)
     if dist.get_rank() == 0:

@@ -16,6 +16,7 @@ from spider.checkpoint.shards import Checkpoint, CheckpointError, Weights, split
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributed.tensor import DTensor
+    from torch.nn import Module
     from transformers import PreTrainedModel
 
 TEXT = (
@@ -94,7 +95,7 @@ def prove(folder: Path, checkpoint: Checkpoint, shards: Sequence[Weights], base:
     return proof
 
 
-def trainers_model(checkpoint: Checkpoint, shards: Sequence[Weights], base: Path | None) -> PreTrainedModel:
+def trainers_model(checkpoint: Checkpoint, shards: Sequence[Weights], base: Path | None) -> Module:
     """The model as the trainer holds it, in float32, with LoRA's factors beside the weights."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
@@ -139,7 +140,7 @@ def placed(parts: Sequence[Tensor]) -> Tensor:
     return whole
 
 
-def log_probs(model: PreTrainedModel, ids: Sequence[int]) -> Tensor:
+def log_probs(model: Module, ids: Sequence[int]) -> Tensor:
     """Log-probability of each token after the first, in nats."""
     import torch
 
@@ -149,7 +150,7 @@ def log_probs(model: PreTrainedModel, ids: Sequence[int]) -> Tensor:
     return predicted.gather(1, tokens[0, 1:, None])[:, 0]
 
 
-def _rounded(model: PreTrainedModel, dtype: str) -> PreTrainedModel:
+def _rounded(model: Module, dtype: str) -> Module:
     """`model`, LoRA merged, with its weights rounded to `dtype`; it computes in float32 still."""
     import torch
     from peft.tuners.lora import LoraModel
@@ -158,7 +159,7 @@ def _rounded(model: PreTrainedModel, dtype: str) -> PreTrainedModel:
     if isinstance(lora, LoraModel):
         if dtype == "float32":
             return model
-        model = cast("PreTrainedModel", lora.merge_and_unload())
+        model = cast("Module", lora.merge_and_unload())
     with torch.no_grad():
         for weight in model.parameters():
             weight.copy_(weight.to(getattr(torch, dtype)))

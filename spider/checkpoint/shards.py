@@ -91,9 +91,11 @@ def load_shards(checkpoint: Checkpoint) -> list[Weights]:
         CheckpointError: a file is damaged or holds anything but tensors.
     """
     import pickle
+    from importlib import import_module
 
     import torch
-    import torch.distributed.tensor  # DTensor becomes loadable by this
+
+    import_module("torch.distributed.tensor")  # without it, torch.load takes DTensor for a stranger
 
     # It says that the mesh's processes are not here; they are not needed.
     logging.getLogger("torch.distributed.device_mesh").setLevel(logging.ERROR)

@@ -14,6 +14,7 @@ from spider import model_server, server_flags
 from spider.chat_endpoint import DEFAULT_ENDPOINT, endpoint_from_environment
 from spider.model_server import Server, ServerError, find_model, plan, require_free_port
 from spider.server_flags import Machine, Model, cache_gib, context_length, read_model, tool_parser
+from spider.server_log import death
 
 ROOT = Path(__file__).resolve().parents[2]
 LLAMA = {"max_position_embeddings": 2048, "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3}
@@ -149,6 +150,24 @@ def test_without_a_setting_the_agent_asks_where_serve_serves(monkeypatch: pytest
     for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE"):
         monkeypatch.delenv(name, raising=False)
     assert endpoint_from_environment().base_url == DEFAULT_ENDPOINT == Server("any").url
+
+
+def test_death_of_a_server_names_the_first_error_before_the_last_lines(tmp_path: Path) -> None:
+    prefix = "(Worker pid=8459) ERROR 11-30 02:57:43 [multiproc_executor.py:1058]"
+    lines = [f"{prefix} Traceback (most recent call last):", f"{prefix} ValueError: Available memory is less"]
+    lines += ["RuntimeError: Engine core initialization failed. See root cause above."]
+    (tmp_path / "log").write_text("\n".join(lines))
+    said = death(1, tmp_path / "log")
+    assert said.startswith("the server ended with code 1: ValueError: Available memory is less\nthe last lines of")
+    assert said.endswith("  RuntimeError: Engine core initialization failed. See root cause above.")
+
+
+def test_death_without_an_error_shows_the_last_lines(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("a warning that OSError may come\nserve: error: no such flag\n")
+    assert death(-9, tmp_path / "log") == (
+        f"the server was killed by signal 9; the last lines of {tmp_path / 'log'}:\n"
+        "  a warning that OSError may come\n  serve: error: no such flag"
+    )
 
 
 def test_script_prints_the_command_without_starting_anything(folder: Path) -> None:
