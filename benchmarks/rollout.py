@@ -166,7 +166,8 @@ def recipe_agent() -> LitSQLAgent:
     """The published recipe's rollout."""
     import agentlightning as agl
 
-    from spider.lit_agent import LitSQLAgent, database_path
+    from spider.data import database_path
+    from spider.lit_agent import LitSQLAgent
     from spider.reward import evaluate_query
 
     class Recipe(LitSQLAgent):

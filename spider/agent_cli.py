@@ -46,6 +46,7 @@ def run(options: argparse.Namespace) -> int:
     load_dotenv(ROOT / ".env")
     keep_libraries_quiet()
     try:
+        options.max_turns = options.max_turns or default_turns(options.strategy)
         tasks = load_tasks(data_dir() / SPLITS[options.split], options.limit)
         endpoint = live_endpoint(options.endpoint, options.model)
     except (ValueError, OSError) as error:
@@ -93,6 +94,19 @@ def live_endpoint(url: str | None, model: str | None) -> ChatEndpoint:
     return ChatEndpoint(found.base_url, model, wanted if with_ids else {}, found.api_key)
 
 
+def default_turns(strategy: str | None) -> int:
+    """Queries a question may take: the strategy's `max_attempts`, or 3.
+
+    Raises:
+        ValueError: the strategy file can't be read or isn't one.
+    """
+    if strategy is None:
+        return 3
+    from spider.strategy.schema import load_strategy
+
+    return load_strategy(strategy).decision_rules.max_attempts
+
+
 def answer(tasks: Sequence[dict[str, str]], endpoint: ChatEndpoint, options: argparse.Namespace) -> list[Outcome]:
     """Run every task through `Trainer.dev`, one after another, and show each."""
     import agentlightning as agl
@@ -135,7 +149,7 @@ def answer(tasks: Sequence[dict[str, str]], endpoint: ChatEndpoint, options: arg
             )
         },
     )
-    agent = ShownAgent(max_turns=options.max_turns, debug=options.debug)
+    agent = ShownAgent(max_turns=options.max_turns, debug=options.debug, strategy_file=options.strategy)
     if options.split == "train":
         trainer.dev(agent, train_dataset=list(tasks))
     else:

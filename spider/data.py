@@ -43,6 +43,12 @@ def shown(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
+def database_path(db_id: str, mode: str | None) -> Path:
+    """Where a database lies: training's under `database/`, validation's under `test_database/` of the data folder."""
+    folder = "database" if mode == "train" else "test_database"
+    return data_dir() / folder / db_id / f"{db_id}.sqlite"
+
+
 def load_tasks(path: Path, limit: int | None = None) -> list[dict[str, str]]:
     """Rows of a task file in file order, at most `limit` of them.
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import agentlightning as agl
 from langchain_core.callbacks import BaseCallbackHandler
 
 from spider.agent_graph import SQLAgent, State
-from spider.data import data_dir
+from spider.data import database_path
+from spider.prompts import DEFAULT_TEMPLATES
 from spider.reward import Shaping, evaluate_query
 from spider.rollout_facts import RolloutFacts, record
+from spider.strategy.schema import Strategy, load_strategy
 
 
 class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
@@ -19,7 +22,8 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
 
     `trained_agents` matches the names of the nodes whose calls are trained. Validation is greedy unless
     `val_temperature` says otherwise. With `shaping`, the weights of `spider.reward.Shaping`, a wrong query earns part
-    of the reward in training. The other arguments are those of `SQLAgent`.
+    of the reward in training. A `strategy_file` brings its own instructions and final outcomes. The other arguments are
+    those of `SQLAgent`.
     """
 
     def __init__(
@@ -32,6 +36,7 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         check_last_turn: bool = True,
         debug: bool = False,
         shaping: tuple[float, float, float] | None = None,
+        strategy_file: str | None = None,
     ) -> None:
         """Nothing is opened or read here, so the agent can be sent to other processes."""
         super().__init__()
@@ -44,6 +49,7 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         self.check_last_turn = check_last_turn
         self.debug = debug
         self.shaping = None if shaping is None else Shaping(*shaping)
+        self.strategy_file = strategy_file
 
     def rollout(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> float:
         """Run the agent on a task; the reward is 1 for a query whose result matches the gold query's, else 0.
@@ -92,6 +98,7 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         settings: dict[str, object] = {**llm.sampling_parameters, "model": llm.model, "api_key": llm.api_key}
         if rollout.mode != "train":
             settings["temperature"] = self.val_temperature or 0.0
+        strategy = strategy_cached(self.strategy_file) if self.strategy_file else None
         return SQLAgent(
             path,
             max_turns=self.max_turns,
@@ -101,6 +108,8 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
             table_info_truncate=self.table_info_truncate,
             execution_truncate=self.execution_truncate,
             check_last_turn=self.check_last_turn,
+            templates=strategy.prompt_templates.templates() if strategy else DEFAULT_TEMPLATES,
+            final_outcomes=strategy.decision_rules.final_outcomes if strategy else (),
         )
 
     def handlers(self) -> list[BaseCallbackHandler]:
@@ -125,7 +134,11 @@ def span_bytes(span: agl.Span) -> int:
     return 1000 + sum(sizes)
 
 
-def database_path(db_id: str, mode: str | None) -> Path:
-    """Where a database lies: training's under `database/`, validation's under `test_database/` of the data folder."""
-    folder = "database" if mode == "train" else "test_database"
-    return data_dir() / folder / db_id / f"{db_id}.sqlite"
+@lru_cache(maxsize=8)
+def strategy_cached(path: str) -> Strategy:
+    """A strategy file, read once a process.
+
+    Raises:
+        ValueError: it can't be read or isn't one.
+    """
+    return load_strategy(path)

@@ -146,6 +146,17 @@ def _relevance(tables: Sequence[Table], question: str) -> Callable[[Table], tupl
     return rank
 
 
+def words_in_common(tables: Sequence[Table], question: str) -> int:
+    """How much a database has to do with a question: words shared with tables' names count thrice, with columns' once.
+
+    A word counts once, wherever it stands.
+    """
+    words = _words(question)
+    in_tables = words & {word for table in tables for word in _words(table.name)}
+    in_columns = words & {word for table in tables for column in table.columns for word in _words(column.name)}
+    return 3 * len(in_tables) + len(in_columns - in_tables)
+
+
 def _words(text: str) -> set[str]:
     """Lower-case words of a name or a question, without a plural's ending."""
     return {_singular(word) for word in _WORD.findall(_CAMEL.sub(" ", text).lower())}

@@ -39,7 +39,8 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--limit", type=int, default=10, metavar="N", help="the first N of them (10)")
     options.add_argument("--endpoint", metavar="URL", help="the server's base URL (OPENAI_BASE_URL of .env)")
     options.add_argument("--model", metavar="NAME", help="the model's name there (MODEL of .env, or the first served)")
-    options.add_argument("--max-turns", type=int, default=3, metavar="N", help="queries a question may take (3)")
+    options.add_argument("--strategy", metavar="FILE", help="instructions and rules from spider.export_strategy")
+    options.add_argument("--max-turns", type=int, metavar="N", help="queries a question (the strategy's, or 3)")
     options.add_argument("--debug", action="store_true", help="show every prompt and reply")
     return options
 

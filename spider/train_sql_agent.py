@@ -1,6 +1,7 @@
 """Train the SQL agent with GRPO.
 
     python train_sql_agent.py PRESET [--active-agent REGEX] [--steps N] [--model PATH] [--dry-run]
+    python train_sql_agent.py apo --model NAME    # any API's model: its prompts (spider/apo_training.py)
 
 Presets: tiny (two CPU cores), smollm2 (the same model on a GPU), fast (CI on a GPU), qwen, qwen-3b, llama (one 80 GB
 GPU), npu (Ascend). They are in
@@ -35,7 +36,11 @@ RUNNER_POLL_SECONDS = 0.15
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(prog="train_sql_agent.py", description="Train the SQL agent with GRPO.")
+    parser = argparse.ArgumentParser(
+        prog="train_sql_agent.py",
+        description="Train the SQL agent with GRPO.",
+        epilog="`apo` in place of a preset optimises the instructions of a model behind any API: see `apo --help`.",
+    )
     parser.add_argument("preset", choices=sorted(PRESETS), help="what to train, and on which machine")
     parser.add_argument(
         "--active-agent",
@@ -74,7 +79,12 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    args = parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    if given[:1] == ["apo"]:
+        from spider.apo_training import main as optimise_prompts
+
+        return optimise_prompts(given[1:])
+    args = parse_args(given)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     output_dir: Path | None = None
     try:

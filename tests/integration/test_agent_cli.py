@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.chat_server import Answer, ChatServer, last_message
+from spider.strategy.schema import DecisionRules, PromptTemplates, Source, Strategy, save_strategy
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "spider" / "sql_agent.py"
@@ -132,3 +133,20 @@ def test_when_every_rollout_fails_so_does_the_command(failed: subprocess.Complet
     assert failed.returncode == 1
     assert failed.stdout.count("failed: no more") == 2
     assert "0 of 2 rollouts finished; failed: 2 rejected" in failed.stdout
+
+
+def test_a_strategy_brings_its_instructions_and_its_number_of_attempts(tmp_path: Path) -> None:
+    strategy = Strategy(
+        source=Source(run="r", kind="apo", rollouts=1, accuracy=0.5),
+        prompt_templates=PromptTemplates(write="Say it in {dialect}."),
+        decision_rules=DecisionRules(max_attempts=1),
+    )
+    save_strategy(strategy, tmp_path / "strategy.json")
+    server = ChatServer()
+    server.script = lambda request: "THE QUERY IS INCORRECT." if "THE QUERY IS" in last_message(request) else "SELECT 1"
+    finished = start("--limit", "1", "--strategy", str(tmp_path / "strategy.json"), OPENAI_BASE_URL=server.url)
+    server.close()
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    _, write, check = server.prompts()
+    assert write.endswith("Say it in SQLite.")
+    assert "Does the query answer" in check
