@@ -156,6 +156,7 @@ def remember_lines() -> None:
 def found_database(question: str) -> Path | None:
     """The database of the data folder whose tables and columns share most words with the question; None without one."""
     from spider.data import data_dir
+    from spider.data import shown as shown_path
     from spider.schema_text import words_in_common
     from spider.sqlite_schema import read_tables
 
@@ -169,5 +170,5 @@ def found_database(question: str) -> Path | None:
     best = max(paths, key=rank, default=None)
     if best is None or not rank(best):
         return None
-    logger.info("no --db: asking %s, whose tables fit the question best", best)
+    logger.info("no --db: asking %s, whose tables fit the question best", shown_path(best))
     return best
