@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 from openai import AsyncOpenAI
 
 from spider.strategy.budget import BudgetSpentError, Ledger, Price
@@ -16,7 +16,7 @@ PAYMENT_REQUIRED = 402
 TIMEOUT_SECONDS = 600.0
 
 
-class JournaledTransport(httpx.AsyncBaseTransport):
+class JournaledTransport(httpx2.AsyncBaseTransport):
     """HTTP to the optimiser's model: a request that was answered in an earlier session gets the same answer again.
 
     Args:
@@ -31,7 +31,7 @@ class JournaledTransport(httpx.AsyncBaseTransport):
         self._ledger = ledger
         self._price = price
         self._max_tokens = max_tokens
-        self._inner = httpx.AsyncHTTPTransport()
+        self._inner = httpx2.AsyncHTTPTransport()
         self._past: dict[str, list[dict[str, Any]]] = {}
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             try:
@@ -40,18 +40,18 @@ class JournaledTransport(httpx.AsyncBaseTransport):
                 continue
             self._past.setdefault(entry["request"], []).append(entry["reply"])
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer from the past, or pass the request on and keep what comes back.
 
         The client takes any exception for a lost connection, so a spent budget is an answer too: 402.
         """
         asked = hashlib.sha256(await request.aread()).hexdigest()
         if self._past.get(asked):
-            return httpx.Response(200, json=self._past[asked].pop(0), request=request)
+            return httpx2.Response(200, json=self._past[asked].pop(0), request=request)
         try:
             self._ledger.reserve()
         except BudgetSpentError as error:
-            return httpx.Response(PAYMENT_REQUIRED, json={"error": {"message": str(error)}}, request=request)
+            return httpx2.Response(PAYMENT_REQUIRED, json={"error": {"message": str(error)}}, request=request)
         response = await self._inner.handle_async_request(self._limited(request))
         content = await response.aread()
         if response.status_code == 200:
@@ -61,14 +61,14 @@ class JournaledTransport(httpx.AsyncBaseTransport):
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"request": asked, "reply": reply}) + "\n")
         headers = {"content-type": response.headers.get("content-type", "application/json")}
-        return httpx.Response(response.status_code, headers=headers, content=content, request=request)
+        return httpx2.Response(response.status_code, headers=headers, content=content, request=request)
 
-    def _limited(self, request: httpx.Request) -> httpx.Request:
+    def _limited(self, request: httpx2.Request) -> httpx2.Request:
         """The request with a limit for its reply."""
         body = {"max_completion_tokens": self._max_tokens, **json.loads(request.content)}
         kept = {name: value for name, value in request.headers.items() if name != "content-length"}
         extensions = request.extensions
-        return httpx.Request(request.method, request.url, headers=kept, json=body, extensions=extensions)
+        return httpx2.Request(request.method, request.url, headers=kept, json=body, extensions=extensions)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -77,5 +77,5 @@ class JournaledTransport(httpx.AsyncBaseTransport):
 
 def journaled_client(base_url: str, api_key: str, transport: JournaledTransport) -> AsyncOpenAI:
     """A client of the optimiser's model that remembers what it was told."""
-    http = httpx.AsyncClient(transport=transport, timeout=TIMEOUT_SECONDS)
+    http = httpx2.AsyncClient(transport=transport, timeout=TIMEOUT_SECONDS)
     return AsyncOpenAI(base_url=base_url, api_key=api_key, http_client=http)

@@ -6,7 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -190,6 +190,6 @@ class NoTracer(agl.DummyTracer):
         """Nothing to open or close."""
         yield
 
-    def get_last_trace(self) -> Sequence[agl.Span]:
+    def get_last_trace(self) -> list[agl.Span]:
         """No spans; the runner adds the reward's itself."""
         return []
