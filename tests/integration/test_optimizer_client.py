@@ -5,6 +5,7 @@ from pathlib import Path
 
 import openai
 import pytest
+from openai.types.chat import ChatCompletionMessageParam
 
 from benchmarks.chat_server import ChatServer
 from spider.strategy.budget import Ledger, Price
@@ -18,7 +19,7 @@ def ask(server: ChatServer, folder: Path, question: str, max_calls: int | None =
         ledger = Ledger(folder / "spent.json", max_calls)
         transport = JournaledTransport(folder / "optimizer.jsonl", ledger, Price(1.0, 2.0), max_tokens=7)
         async with journaled_client(server.url, "none", transport) as client:
-            messages: list[openai.types.chat.ChatCompletionMessageParam] = [{"role": "user", "content": question}]
+            messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": question}]
             reply = await client.chat.completions.create(model="m", messages=messages)
         return reply.choices[0].message.content
 
