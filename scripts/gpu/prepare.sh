@@ -9,8 +9,8 @@
 SITE=${SITE:-/tmp/site} PARTS=${PARTS:-/tmp/gguf} EXTRA=${EXTRA:-.gpu-extra} VENV=${VENV:-/tmp/venv}
 python3 -m pip install -q --no-index --no-deps --no-compile --upgrade --target "$SITE" "$EXTRA"/*.whl
 
-# An environment whose site-packages is $SITE, with the machine's own packages (torch) behind it: agentops traces
-# `openai` only where it lies in a site-packages folder, so PYTHONPATH won't do.
+# An environment whose site-packages is $SITE, with the machine's own packages (torch) behind it. PYTHONPATH is not
+# the same: agentops, for one, instruments only what lies in a site-packages folder.
 machine=$(python3 -c 'import site, sys; print("\n".join(f"import site; site.addsitedir({p!r})" for p in sys.path if p.endswith("-packages")))')
 python3 -m venv --without-pip "$VENV"
 packages=$("$VENV/bin/python3" -c 'import site; print(site.getsitepackages()[0])')
@@ -30,7 +30,4 @@ python3 -m compileall -q -j 0 "$SITE" > /dev/null 2>&1 || true
 mkdir -p model/.cache
 cat "$PARTS"/part.* > model/.cache/SmolLM2-135M-Instruct.Q4_1.gguf
 python3 scripts/get_model.py smollm2
-python3 -c '
-import openai, torch
-from agentops.instrumentation import _is_installed_package as traced
-print("python packages ready: torch", torch.__version__, "cuda", torch.cuda.is_available(), "openai traced", traced(openai, "openai"))'
+python3 -c 'import torch; print("packages ready: torch", torch.__version__, "cuda", torch.cuda.is_available())'

@@ -36,8 +36,8 @@ REASONS = (
 
 
 NO_TRACED_CALL_DETAIL = (
-    "the tracer saw no call of a model. agentops instruments `openai` only where it lies in a site-packages folder of "
-    "this Python (not merely on PYTHONPATH), and records nothing with opentelemetry 1.45 or later"
+    "the tracer saw no call of a model: do opentelemetry's packages have the versions of requirements/ (1.45 and later "
+    "record nothing)?"
 )
 
 
