@@ -37,7 +37,10 @@ class Execution:
 class Database(Protocol):
     """A database that can be read."""
 
-    dialect: str
+    @property
+    def dialect(self) -> str:
+        """The name of its SQL."""
+        ...
 
     def schema(self, question: str = "", max_chars: int = 2048) -> str:
         """The schema in at most `max_chars` characters; what has to do with `question` is kept longest.

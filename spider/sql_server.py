@@ -59,9 +59,13 @@ class ServerDatabase:
         if kind not in _OPENING:
             raise ValueError(f"{kind} databases can't be opened read-only here: use SQLite, PostgreSQL or MySQL")
 
-    @cached_property
+    @property
     def dialect(self) -> str:
         """The server's kind, as a prompt names it; a server that can't be reached is what its URL says."""
+        return self._name
+
+    @cached_property
+    def _name(self) -> str:
         try:
             self.engine.connect().close()
         except SQLAlchemyError:

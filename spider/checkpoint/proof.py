@@ -159,7 +159,7 @@ def _rounded(model: Module, dtype: str) -> Module:
     if isinstance(lora, LoraModel):
         if dtype == "float32":
             return model
-        model = cast("Module", lora.merge_and_unload())
+        model = lora.merge_and_unload()
     with torch.no_grad():
         for weight in model.parameters():
             weight.copy_(weight.to(getattr(torch, dtype)))

@@ -1,0 +1,1 @@
+"""Tests: unit (seconds), integration (real servers on loopback), gpu."""
