@@ -24,21 +24,21 @@ def qwen_config(attention: str = "sdpa") -> Qwen2Config:
     """Return the configuration of Qwen2.5-Coder-1.5B-Instruct, as its published ``config.json`` has it."""
     from transformers import Qwen2Config
 
-    return Qwen2Config(
-        architectures=["Qwen2ForCausalLM"],
-        vocab_size=151936,
-        hidden_size=1536,
-        intermediate_size=8960,
-        num_hidden_layers=28,
-        num_attention_heads=12,
-        num_key_value_heads=2,
-        max_position_embeddings=32768,
-        rope_theta=1_000_000.0,
-        rms_norm_eps=1e-6,
-        tie_word_embeddings=True,
-        use_sliding_window=False,
-        attn_implementation=attention,
-    )
+    settings = {
+        "architectures": ["Qwen2ForCausalLM"],
+        "vocab_size": 151936,
+        "hidden_size": 1536,
+        "intermediate_size": 8960,
+        "num_hidden_layers": 28,
+        "num_attention_heads": 12,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 32768,
+        "rope_theta": 1_000_000.0,
+        "rms_norm_eps": 1e-6,
+        "tie_word_embeddings": True,
+        "use_sliding_window": False,
+    }
+    return Qwen2Config.from_dict(settings, attn_implementation=attention)
 
 
 def training_flops(config: PretrainedConfig, lengths: list[int], responses: list[int]) -> float:

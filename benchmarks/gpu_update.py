@@ -161,13 +161,13 @@ def process_group() -> Iterator[None]:
     """A group of this process alone: FSDP2 wants one."""
     import torch
 
-    store = torch.distributed.HashStore()
     torch.cuda.set_device(0)
-    torch.distributed.init_process_group("nccl", store=store, rank=0, world_size=1)
-    try:
-        yield
-    finally:
-        torch.distributed.destroy_process_group()
+    with tempfile.TemporaryDirectory() as folder:
+        torch.distributed.init_process_group("nccl", init_method=f"file://{folder}/group", rank=0, world_size=1)
+        try:
+            yield
+        finally:
+            torch.distributed.destroy_process_group()
 
 
 def make_model() -> tuple[PreTrainedModel, torch.optim.Optimizer]:

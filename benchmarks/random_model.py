@@ -52,7 +52,7 @@ def write_model(folder: Path, tokenizer: Path) -> None:
     write_tokenizer(tokenizer, folder, config.vocab_size)
     torch.manual_seed(0)
     with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
-        model = Qwen2ForCausalLM(config).to(torch.bfloat16)
+        model = Qwen2ForCausalLM(config).bfloat16()
     partial = folder / ".partial"
     model.save_pretrained(partial)
     for path in sorted(partial.iterdir(), key=lambda path: path.suffix == ".safetensors"):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
 SIZES = {
     "vocab_size": 128,
@@ -14,6 +14,7 @@ SIZES = {
     "num_key_value_heads": 2,
     "attn_implementation": "varlen",
 }
+CausalLM = Qwen2ForCausalLM | LlamaForCausalLM
 ROW_LENGTHS = (5, 1, 33, 16, 64, 2)
 
 
@@ -24,12 +25,13 @@ class Result(NamedTuple):
     gradients: dict[str, torch.Tensor]
 
 
-def random_model(family: str, **settings: object) -> PreTrainedModel:
+def random_model(family: str, **settings: object) -> CausalLM:
     """Make a small random model of the family `qwen2` or `llama`, with fewer key heads than query heads."""
     torch.manual_seed(0)
+    values = {**SIZES, **settings}
     if family == "qwen2":
-        return Qwen2ForCausalLM(Qwen2Config(**SIZES, **settings))
-    return LlamaForCausalLM(LlamaConfig(**SIZES, **settings))
+        return Qwen2ForCausalLM(Qwen2Config.from_dict(values))
+    return LlamaForCausalLM(LlamaConfig.from_dict(values))
 
 
 def random_rows(vocabulary: int = 128) -> list[torch.Tensor]:
@@ -43,14 +45,14 @@ def positions(rows: list[torch.Tensor]) -> torch.Tensor:
     return torch.cat([torch.arange(len(row)) for row in rows])
 
 
-def run_packed(model: PreTrainedModel, rows: list[torch.Tensor]) -> Result:
+def run_packed(model: CausalLM, rows: list[torch.Tensor]) -> Result:
     """Run the rows as one, without an attention mask, as verl does."""
     ids = torch.cat(rows)[None].to(model.device)
     output = model(input_ids=ids, position_ids=positions(rows)[None].to(model.device), use_cache=False)
     return _result(model, output.logits[0])
 
 
-def run_each(model: PreTrainedModel, rows: list[torch.Tensor]) -> Result:
+def run_each(model: CausalLM, rows: list[torch.Tensor]) -> Result:
     """Run each row by itself with transformers' own attention."""
     model.set_attn_implementation("sdpa")
     logits = [model(input_ids=row[None].to(model.device), use_cache=False).logits[0] for row in rows]
@@ -59,7 +61,7 @@ def run_each(model: PreTrainedModel, rows: list[torch.Tensor]) -> Result:
     return result
 
 
-def _result(model: PreTrainedModel, logits: torch.Tensor) -> Result:
+def _result(model: CausalLM, logits: torch.Tensor) -> Result:
     model.zero_grad()
     weights = torch.linspace(-1, 1, logits.numel(), device=logits.device).view_as(logits)
     (logits.float() * weights).mean().backward()

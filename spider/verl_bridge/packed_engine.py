@@ -11,7 +11,7 @@ verl prefers an engine that is registered for a vendor's devices, so its own sta
 (``use_remove_padding=False``), fused kernels, distillation and Ulysses sequence parallelism go verl's own way.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from verl.utils import tensordict_utils
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tensordict import TensorDict
-    from transformers.utils import ModelOutput
+    from transformers.utils.generic import ModelOutput
 
 ATTENTION = varlen_attention.NAME
+StockEngine: Any = FSDPEngineWithLMHead  # verl's registry hides the class's own type
 STOCK_ONLY = ("use_fused_kernels", "calculate_sum_pi_squared", "distillation_use_topk", "distillation_only")
 """Requests of a batch that this engine leaves to verl's own."""
 
@@ -53,18 +54,15 @@ def log_probs_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return torch.log_softmax(logits, dim=-1, dtype=torch.float32).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
 
 
-@EngineRegistry.register(
-    model_type="language_model", backend=["fsdp", "fsdp2"], device=["cuda"], vendor=["nvidia", "cpu"]
-)
-class PackedEngine(FSDPEngineWithLMHead):
+class PackedEngine(StockEngine):
     """verl's FSDP engine for causal language models, with logits at the responses alone."""
 
     def prepare_model_inputs(self, micro_batch: "TensorDict") -> tuple[dict[str, Any], dict[str, Any]]:
         """Ask the model for logits at the positions that predict response tokens, besides what verl asks."""
         model_inputs, output_args = super().prepare_model_inputs(micro_batch)
         if self._takes(micro_batch):
-            lengths = micro_batch["input_ids"].offsets().diff()
-            positions = response_positions(lengths, micro_batch["responses"].offsets().diff())
+            rows, responses = cast("Any", micro_batch["input_ids"]), cast("Any", micro_batch["responses"])
+            positions = response_positions(rows.offsets().diff(), responses.offsets().diff())
             model_inputs["logits_to_keep"] = output_args["positions"] = positions
         return model_inputs, output_args
 
@@ -86,11 +84,11 @@ class PackedEngine(FSDPEngineWithLMHead):
         values = {"log_probs": log_probs_of(logits, output_args["input_ids_rmpad_rolled"][positions])}
         if tensordict_utils.get_non_tensor_data(data=micro_batch, key="calculate_entropy", default=False):
             values["entropy"] = self.compute_entropy_from_logits(logits)
-        offsets = micro_batch["input_ids"].offsets()
-        total = micro_batch["input_ids"].values().shape[0]
+        rows = cast("Any", micro_batch["input_ids"])
+        total = rows.values().shape[0]
         return {
             name: torch.nested.nested_tensor_from_jagged(
-                value.new_zeros(total).index_put((positions,), value), offsets=offsets
+                value.new_zeros(total).index_put((positions,), value), offsets=rows.offsets()
             )
             for name, value in values.items()
         }
@@ -98,5 +96,12 @@ class PackedEngine(FSDPEngineWithLMHead):
     def _takes(self, micro_batch: "TensorDict") -> bool:
         asked = [tensordict_utils.get_non_tensor_data(data=micro_batch, key=key, default=False) for key in STOCK_ONLY]
         packed = tensordict_utils.get_non_tensor_data(data=micro_batch, key="use_remove_padding", default=True)
+        if not packed or any(asked) or self.use_ulysses_sp:
+            return False
         responses = micro_batch.get("responses", None)
-        return packed and not any(asked) and not self.use_ulysses_sp and responses is not None and responses.is_nested
+        return responses is not None and responses.is_nested
+
+
+EngineRegistry.register(
+    model_type="language_model", backend=["fsdp", "fsdp2"], device=["cuda"], vendor=["nvidia", "cpu"]
+)(PackedEngine)

@@ -14,7 +14,8 @@ Causal decoders in float16 or bfloat16 on CUDA get the flash kernel; other types
 
 import functools
 import inspect
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, cast
 
 import torch
 from torch.nn.attention.varlen import varlen_attn
@@ -25,6 +26,8 @@ from transformers.masking_utils import sdpa_mask
 from verl.utils.ulysses import get_ulysses_sequence_parallel_world_size
 
 NAME = "varlen"
+# torch 2.11 takes fewer key heads as they are; later versions want to be told.
+_SHARED_HEADS = {"enable_gqa": True} if "enable_gqa" in inspect.signature(varlen_attn).parameters else {}
 
 
 class Rows(NamedTuple):
@@ -84,8 +87,9 @@ def varlen_mask(
         if get_ulysses_sequence_parallel_world_size() > 1:
             raise NotImplementedError("varlen attention needs ulysses_sequence_parallel_size=1")
         return Pack()
-    masks = {"attention_mask": attention_mask, "local_size": local_size, "use_vmap": use_vmap}
-    return sdpa_mask(batch_size, q_length, kv_length, **masks, **settings)
+    mask = cast("Callable[..., torch.Tensor | None]", sdpa_mask)
+    settings |= {"attention_mask": attention_mask, "local_size": local_size, "use_vmap": use_vmap}
+    return mask(batch_size, q_length, kv_length, **settings)
 
 
 def varlen_attention(
@@ -119,9 +123,8 @@ def varlen_attention(
         ValueError: If a pack comes with dropout or without position ids.
     """
     if not isinstance(attention_mask, Pack):
-        return sdpa_attention_forward(
-            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **settings
-        )
+        stock = cast("Callable[..., tuple[torch.Tensor, None]]", sdpa_attention_forward)
+        return stock(module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **settings)
     if dropout or position_ids is None:
         raise ValueError("varlen attention needs position ids and no dropout: use attn_implementation=sdpa")
     batch, _, length, _ = query.shape
@@ -133,12 +136,9 @@ def varlen_attention(
 
 def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows, scaling: float | None) -> torch.Tensor:
     longest = max(rows.lengths)
-    # torch 2.11 takes fewer key heads as they are; later versions want to be told.
-    shared = {"enable_gqa": True} if "enable_gqa" in inspect.signature(varlen_attn).parameters else {}
-    causal = (-1, 0)
-    return varlen_attn(
-        q, k, v, rows.offsets, rows.offsets, longest, longest, scale=scaling, window_size=causal, **shared
-    )
+    settings = {"scale": scaling, "window_size": (-1, 0), **_SHARED_HEADS}  # the window makes it causal
+    kernel = cast("Callable[..., torch.Tensor]", varlen_attn)
+    return kernel(q, k, v, rows.offsets, rows.offsets, longest, longest, **settings)
 
 
 def _row_by_row(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows, scaling: float | None) -> torch.Tensor:

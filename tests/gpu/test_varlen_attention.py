@@ -1,22 +1,24 @@
 """On a GPU, packed rows through torch's flash kernel give what each row gives alone, within bfloat16's precision."""
 
+from collections.abc import Callable
+from typing import cast
+
 import pytest
 import torch
-from transformers import PreTrainedModel
 
 from spider.verl_bridge import varlen_attention
-from tests.packing import Result, random_model, random_rows, run_each, run_packed
+from tests.packing import CausalLM, Result, random_model, random_rows, run_each, run_packed
 
 pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(params=["qwen2", "llama"])
-def model(request: pytest.FixtureRequest) -> PreTrainedModel:
+def model(request: pytest.FixtureRequest) -> CausalLM:
     """A small random model on the GPU in bfloat16, with head size 128 as Qwen2.5-Coder-1.5B has it."""
     return random_model(request.param, head_dim=128).to("cuda", torch.bfloat16)
 
 
-def reference(model: PreTrainedModel, rows: list[torch.Tensor]) -> Result:
+def reference(model: CausalLM, rows: list[torch.Tensor]) -> Result:
     """What the same weights give in float32, each row by itself."""
     result = run_each(model.float(), rows)
     model.bfloat16()
@@ -29,11 +31,11 @@ def assert_as_close(ours: torch.Tensor, stock: torch.Tensor, exact: torch.Tensor
     assert (ours - exact).abs().max() <= 2 * (stock - exact).abs().max() + 2e-3 * scale
 
 
-def test_flash_kernel_is_used(model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flash_kernel_is_used(model: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    kernel = varlen_attention.varlen_attn
+    kernel = cast("Callable[..., torch.Tensor]", varlen_attention.varlen_attn)
 
-    def counted(*args: object, **settings: object) -> object:
+    def counted(*args: object, **settings: object) -> torch.Tensor:
         calls.append(1)
         return kernel(*args, **settings)
 
@@ -42,19 +44,19 @@ def test_flash_kernel_is_used(model: PreTrainedModel, monkeypatch: pytest.Monkey
     assert len(calls) == 3
 
 
-def test_packed_rows_give_the_logits_of_each_row_alone(model: PreTrainedModel) -> None:
+def test_packed_rows_give_the_logits_of_each_row_alone(model: CausalLM) -> None:
     rows = random_rows()
     assert_as_close(run_packed(model, rows).logits, run_each(model, rows).logits, reference(model, rows).logits)
 
 
-def test_packed_rows_give_the_gradients_of_each_row_alone(model: PreTrainedModel) -> None:
+def test_packed_rows_give_the_gradients_of_each_row_alone(model: CausalLM) -> None:
     rows = random_rows()
     ours, stock, exact = run_packed(model, rows), run_each(model, rows), reference(model, rows)
     for name, gradient in exact.gradients.items():
         assert_as_close(ours.gradients[name], stock.gradients[name], gradient)
 
 
-def test_gradient_checkpointing_changes_nothing(model: PreTrainedModel) -> None:
+def test_gradient_checkpointing_changes_nothing(model: CausalLM) -> None:
     rows = random_rows()
     plain = run_packed(model, rows)
     model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})

@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from benchmarks.gpu_shape import qwen_config, training_flops
 from benchmarks.gpu_step import Step, summarise, watch
+from benchmarks.gpu_update import run_apart
 from benchmarks.random_model import write_tokenizer
 
 BODY, HEAD = 1_310_195_712, 151936 * 1536
@@ -69,6 +71,30 @@ with open({str(path)!r}, "w", buffering=1) as file:
     steps = watch(subprocess.Popen([sys.executable, "-c", script]), path)
     assert [step.metrics["timing_s/update_actor"] for step in steps] == [1, 2]
     assert steps[1].seen - steps[0].seen > 0.15
+
+
+def test_a_variant_that_ends_its_process_costs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "python"
+    program.write_text(
+        f"""#!{sys.executable}
+import json, sys
+for name in sys.argv[sys.argv.index("--run") + 1:]:
+    if name == "bad":
+        sys.exit("CUDA error: boom")
+    result = {{"variant": name, "seconds": 1.0, "tokens_per_second": 1.0, "mfu": 1.0, "mfu_verl": 1.0, "peak_gib": 1.0}}
+    print(json.dumps(result), flush=True)
+"""
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    results = run_apart(["first", "bad", "last"], time.monotonic() + 60, tmp_path / "results" / "update.json")
+    assert [(result["variant"], "error" in result) for result in results] == [
+        ("first", False),
+        ("bad", True),
+        ("last", False),
+    ]
+    assert results[1]["error"] == "CUDA error: boom"
+    assert json.loads((tmp_path / "results" / "update.json").read_text())["results"] == results
 
 
 @pytest.mark.parametrize("module", ["gpu_update", "gpu_step", "random_model"])

@@ -1,12 +1,11 @@
 """Logits at the responses alone give the log-probabilities, entropies and gradients that verl's own engine gives."""
 
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import pytest
 import torch
 from tensordict import TensorDict
-from transformers import PreTrainedModel
 from verl.utils import tensordict_utils
 from verl.utils.torch_functional import entropy_from_logits
 from verl.workers.engine import EngineRegistry
@@ -15,7 +14,7 @@ from verl.workers.utils.padding import no_padding_2_padding
 
 from benchmarks.gpu_update import make_pass
 from spider.verl_bridge.packed_engine import PackedEngine, response_positions
-from tests.packing import random_model
+from tests.packing import CausalLM, random_model
 
 PROMPTS, RESPONSES = (5, 1, 9), (3, 4, 1)
 
@@ -46,17 +45,20 @@ def micro_batch(temperature: float, **flags: object) -> TensorDict:
     return batch
 
 
-def make_engine(kind: type[FSDPEngineWithLMHead], model: PreTrainedModel) -> FSDPEngineWithLMHead:
+def make_engine(kind: type, model: CausalLM) -> PackedEngine:
     """An engine around a model, without FSDP and its process group."""
-    engine = kind.__new__(kind)
-    engine.module = model
-    engine.use_ulysses_sp = engine.pad_to_length = False
-    engine.compute_entropy_from_logits = entropy_from_logits
-    engine.engine_config = SimpleNamespace(entropy_checkpointing=False, entropy_from_logits_with_chunking=False)
+    engine = cast("PackedEngine", kind.__new__(kind))
+    vars(engine).update(
+        module=model,
+        use_ulysses_sp=False,
+        pad_to_length=False,
+        compute_entropy_from_logits=entropy_from_logits,
+        engine_config=SimpleNamespace(entropy_checkpointing=False, entropy_from_logits_with_chunking=False),
+    )
     return engine
 
 
-def ask(kind: type[FSDPEngineWithLMHead], temperature: float = 0.7) -> Answer:
+def ask(kind: type, temperature: float = 0.7) -> Answer:
     """What an engine of this kind answers about the micro-batch."""
     model = random_model("qwen2")
     engine, batch = make_engine(kind, model), micro_batch(temperature)

@@ -2,18 +2,17 @@
 
 import pytest
 import torch
-from transformers import PreTrainedModel
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from spider.verl_bridge import varlen_attention
 from spider.verl_bridge.varlen_attention import Pack, find_rows, varlen_mask
 from spider.verl_bridge.varlen_attention import varlen_attention as attention
-from tests.packing import positions, random_model, random_rows, run_each, run_packed
+from tests.packing import CausalLM, positions, random_model, random_rows, run_each, run_packed
 
 
 @pytest.fixture(params=["qwen2", "llama"])
-def model(request: pytest.FixtureRequest) -> PreTrainedModel:
+def model(request: pytest.FixtureRequest) -> CausalLM:
     """A small random model that attends with `varlen`."""
     return random_model(request.param)
 
@@ -34,17 +33,17 @@ def test_each_entry_of_a_batch_begins_a_row() -> None:
     assert find_rows(torch.tensor([[0, 1, 2], [3, 0, 1]])).lengths == [3, 1, 2]
 
 
-def test_packed_rows_give_the_logits_of_each_row_alone(model: PreTrainedModel) -> None:
+def test_packed_rows_give_the_logits_of_each_row_alone(model: CausalLM) -> None:
     rows = random_rows()
     torch.testing.assert_close(run_packed(model, rows).logits, run_each(model, rows).logits)
 
 
-def test_packed_rows_give_the_gradients_of_each_row_alone(model: PreTrainedModel) -> None:
+def test_packed_rows_give_the_gradients_of_each_row_alone(model: CausalLM) -> None:
     rows = random_rows()
     torch.testing.assert_close(run_packed(model, rows).gradients, run_each(model, rows).gradients)
 
 
-def test_gradient_checkpointing_changes_nothing(model: PreTrainedModel) -> None:
+def test_gradient_checkpointing_changes_nothing(model: CausalLM) -> None:
     rows = random_rows()
     plain = run_packed(model, rows)
     model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
@@ -52,7 +51,7 @@ def test_gradient_checkpointing_changes_nothing(model: PreTrainedModel) -> None:
     torch.testing.assert_close(run_packed(model, rows).gradients, plain.gradients)
 
 
-def test_rows_are_found_once_a_forward_pass(model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_found_once_a_forward_pass(model: CausalLM, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[torch.Tensor] = []
 
     def counted(position_ids: torch.Tensor) -> varlen_attention.Rows:
@@ -64,7 +63,7 @@ def test_rows_are_found_once_a_forward_pass(model: PreTrainedModel, monkeypatch:
     assert len(calls) == 1
 
 
-def test_padded_batch_gives_what_sdpa_gives(model: PreTrainedModel) -> None:
+def test_padded_batch_gives_what_sdpa_gives(model: CausalLM) -> None:
     ids = torch.randint(128, (2, 12))
     mask = torch.ones(2, 12, dtype=torch.long)
     mask[0, :5] = 0
@@ -75,7 +74,7 @@ def test_padded_batch_gives_what_sdpa_gives(model: PreTrainedModel) -> None:
     torch.testing.assert_close(ours[mask.bool()], stock[mask.bool()])
 
 
-def test_generation_with_a_cache_gives_what_sdpa_gives(model: PreTrainedModel) -> None:
+def test_generation_with_a_cache_gives_what_sdpa_gives(model: CausalLM) -> None:
     ids = torch.randint(128, (2, 7))
     ours = model.generate(input_ids=ids, max_new_tokens=5, do_sample=False)
     model.set_attn_implementation("sdpa")
