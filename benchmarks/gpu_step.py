@@ -209,7 +209,7 @@ def summarise(steps: list[Step], started: float, gpus: int, config: PretrainedCo
         "rows": rows,
         "prompt_tokens": prompts,
         "response_tokens": responses,
-        "dropped": mean("agent/failures"),
+        "failures": mean("agent/failures"),
         "trained_tokens_per_second": (prompts + responses) / step,
         "new_tokens_per_second_in_rollouts": calls * RESPONSE / seconds["rollout"],
         "update_mfu": flops / seconds["update"] / PEAK_FLOPS / gpus,
@@ -229,7 +229,7 @@ def show(run: dict[str, object]) -> None:
     numbers = {name: value for name, value in run.items() if isinstance(value, int | float)}
     lines = (
         "{rollouts:.0f} rollouts, {calls:.0f} calls, {rows:.0f} rows of {prompt_tokens:.0f} prompt and "
-        "{response_tokens:.0f} response tokens; {dropped:.0f} rollouts dropped",
+        "{response_tokens:.0f} response tokens; {failures:.0f} rollouts failed",
         "{trained_tokens_per_second:.0f} trained tokens/s; {new_tokens_per_second_in_rollouts:.0f} new tokens/s in "
         "the rollout phase",
         "MFU {update_mfu:.1%} of the update (verl's counter: {verl_update_mfu:.1%}), {step_mfu:.1%} of the step",
