@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.chat_server import ChatServer
-from tests import training_run as training
+from tests.training_run import Run, clean_up, one_step
 
 # litellm, which agentlightning imports, otherwise looks up a price list on the net and waits for it.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -123,8 +123,8 @@ def mariadb_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def training_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[training.Run]:
+def training_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """One real training step, which takes minutes: the tests that need a trained model or its files share it."""
-    run = training.one_step(tmp_path_factory.mktemp("training") / "run")
+    run = one_step(tmp_path_factory.mktemp("training") / "run")
     yield run
-    training.clean_up(run)
+    clean_up(run)
