@@ -15,7 +15,8 @@ pytestmark = pytest.mark.gpu
 @pytest.fixture(params=["qwen2", "llama"])
 def model(request: pytest.FixtureRequest) -> CausalLM:
     """A small random model on the GPU in bfloat16, with head size 128 as Qwen2.5-Coder-1.5B has it."""
-    return random_model(request.param, head_dim=128).to("cuda", torch.bfloat16)
+    with torch.device("cuda"):
+        return random_model(request.param, head_dim=128).bfloat16()
 
 
 def reference(model: CausalLM, rows: list[torch.Tensor]) -> Result:

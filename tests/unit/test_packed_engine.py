@@ -47,8 +47,8 @@ def micro_batch(temperature: float, **flags: object) -> TensorDict:
 
 def make_engine(kind: type, model: CausalLM) -> PackedEngine:
     """An engine around a model, without FSDP and its process group."""
-    engine = cast("PackedEngine", kind.__new__(kind))
-    vars(engine).update(
+    engine = cast("PackedEngine", object.__new__(kind))
+    engine.__dict__.update(
         module=model,
         use_ulysses_sp=False,
         pad_to_length=False,
@@ -66,7 +66,9 @@ def ask(kind: type, temperature: float = 0.7) -> Answer:
     outputs = engine.prepare_model_outputs(model(**inputs, use_cache=False), args, batch, None)
     log_probs, entropy = (no_padding_2_padding(outputs[name], batch) for name in ("log_probs", "entropy"))
     (log_probs.square().sum() + entropy.sum()).backward()
-    return Answer(log_probs, entropy, {name: value.grad for name, value in model.named_parameters()})
+    gradients = {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
+    assert len(gradients) == len(list(model.parameters()))
+    return Answer(log_probs, entropy, gradients)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
