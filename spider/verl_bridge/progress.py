@@ -101,7 +101,7 @@ class Progress:
         values = {name: float(metrics[key]) for name, key in _VERL_NAMES.items() if key in metrics}
         logger.info(
             "step %d: reward %.3f, rows %d, dropped: %s, mixed groups %d of %d, generation %.1f s, update %.1f s, "
-            "sync %.1f s, probability difference %.4f",
+            "sync %.1f s, probability difference %.1e",
             step,
             stats.mean_reward,
             stats.rows,

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from transformers import AutoModelForCausalLM, LlamaConfig, PretrainedConfig, Qwen2Config
 
 from spider.memory_estimate import activation_bytes_per_token
@@ -16,28 +17,33 @@ MODELS = {
 }
 
 
+def identity(storage: torch.UntypedStorage) -> int:
+    return StorageWeakRef(storage).cdata
+
+
 def kept_bytes(kind: type[PretrainedConfig], name: str, layers: int) -> int:
     shape = HUB_SHAPES[name]
-    config = kind(
-        num_hidden_layers=layers,
-        hidden_size=shape.hidden,
-        intermediate_size=shape.intermediate,
-        num_attention_heads=shape.heads,
-        num_key_value_heads=shape.kv_heads,
-        head_dim=shape.head_dim,
-        vocab_size=1000,
-        attn_implementation="sdpa",
+    config = kind.from_dict(
+        {
+            "num_hidden_layers": layers,
+            "hidden_size": shape.hidden,
+            "intermediate_size": shape.intermediate,
+            "num_attention_heads": shape.heads,
+            "num_key_value_heads": shape.kv_heads,
+            "head_dim": shape.head_dim,
+            "vocab_size": 1000,
+        }
     )
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config).to(torch.bfloat16).train()
+        model = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa").to(torch.bfloat16).train()
         inputs = torch.zeros(1, TOKENS, dtype=torch.long)
-    weights = {weight.untyped_storage()._cdata for weight in model.parameters()}
+    weights = {identity(weight.untyped_storage()) for weight in model.parameters()}
     kept: dict[int, torch.UntypedStorage] = {}
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
-        if storage._cdata not in weights:
-            kept[storage._cdata] = storage
+        if identity(storage) not in weights:
+            kept[identity(storage)] = storage
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
