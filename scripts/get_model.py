@@ -18,7 +18,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from spider.data import ROOT
+from spider.data import ROOT, load_environment
 from spider.download import DownloadError
 from spider.presets import PRESETS
 
@@ -101,9 +101,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parse_args(argv)
     logging.basicConfig(level=logging.ERROR if options.quiet else logging.INFO, format="%(message)s", stream=sys.stderr)
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    from dotenv import load_dotenv
-
-    load_dotenv(ROOT / ".env")  # HF_TOKEN, above all; what the shell sets comes first
+    load_environment()  # HF_TOKEN, above all
     try:
         get_model(options.model, options)
     except UsageError as error:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from spider.data import ROOT, data_dir, load_tasks
+from spider.data import data_dir, load_environment, load_tasks
 from spider.run_logging import keep_libraries_quiet
 
 if TYPE_CHECKING:
@@ -38,15 +38,14 @@ class Outcome:
 
 def run(options: argparse.Namespace) -> int:
     """Run the questions; 0 when one rollout at least succeeded, 1 when all failed, 2 when there was nothing to run."""
-    from dotenv import load_dotenv
-
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
     logging.getLogger("spider").setLevel(logging.INFO)
     logging.getLogger("agentlightning").setLevel(logging.ERROR if options.debug else logging.CRITICAL)
-    load_dotenv(ROOT / ".env")
+    load_environment()
     keep_libraries_quiet()
     try:
-        options.max_turns = options.max_turns or default_turns(options.strategy)
+        if options.max_turns is None:
+            options.max_turns = default_turns(options.strategy)
         tasks = load_tasks(data_dir() / SPLITS[options.split], options.limit)
         endpoint = live_endpoint(options.endpoint, options.model)
     except (ValueError, OSError) as error:

@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spider.data import ROOT, data_dir, load_tasks
+from spider.data import ROOT, data_dir, load_environment, load_tasks
 
 if TYPE_CHECKING:
     from spider.chat_endpoint import ChatEndpoint
@@ -77,9 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command: 0 for a search that ended or spent its budget, 1 failed, 2 senseless, 130 interrupted."""
     options = parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    from dotenv import load_dotenv
-
-    load_dotenv(ROOT / ".env")
+    load_environment()
     try:
         return optimise(options)
     except (ValueError, OSError) as error:

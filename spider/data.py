@@ -13,6 +13,13 @@ ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = ("question", "db_id", "query", "db_path")
 
 
+def load_environment() -> None:
+    """Take the variables of the repository's `.env`; what the shell sets comes first."""
+    from dotenv import load_dotenv
+
+    load_dotenv(ROOT / ".env")
+
+
 def data_dir() -> Path:
     """Folder of the task files, absolute.
 

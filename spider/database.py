@@ -110,6 +110,15 @@ def open_database(db: str | Path) -> Database:
     return server_database(db)
 
 
+def without_password(db: str) -> str:
+    """A path or URL as it may be shown."""
+    if "://" not in db:
+        return db
+    from sqlalchemy import make_url
+
+    return make_url(db).render_as_string(hide_password=True)
+
+
 def failure(error: QueryFailed, max_chars: int) -> Execution:
     """The execution of a query that gave no result."""
     if isinstance(error, QueryTimeout):

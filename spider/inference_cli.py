@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from spider.chat_endpoint import EndpointError
-from spider.data import ROOT
-from spider.database import rows_execution
+from spider.data import load_environment
+from spider.database import rows_execution, without_password
 from spider.trained_agent import Context, Result, TrainedAgent, check_database
 
 logger = logging.getLogger("spider.inference")
@@ -28,11 +28,9 @@ COMMANDS = {
 
 def run(options: argparse.Namespace) -> int:
     """Answer what was asked; see `spider.inference.main` for the exit codes."""
-    from dotenv import load_dotenv
-
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("spider").setLevel(logging.WARNING if options.quiet else logging.INFO)
-    load_dotenv(ROOT / ".env")
+    load_environment()
     question = options.task or options.question
     try:
         if options.interactive == bool(question):
@@ -88,7 +86,7 @@ def converse(agent: TrainedAgent, options: argparse.Namespace) -> int:
     """Answer question after question. On a terminal, the arrow keys bring back earlier ones, of earlier days too."""
     history: list[tuple[str, str]] = []
     remember_lines()
-    logger.info("%s; /help lists the commands", agent.db)
+    logger.info("%s; /help lists the commands", without_password(str(agent.db)))
     code = 0
     while (line := read_line()) is not None:
         command, _, argument = line.partition(" ")

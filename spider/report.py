@@ -13,13 +13,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from spider.arguments import positive
+
 
 def parser() -> argparse.ArgumentParser:
     """The command line's options."""
     options = argparse.ArgumentParser(prog="spider.report", description=(__doc__ or "").partition("\n")[0])
     options.add_argument("run", type=Path, metavar="RUN_DIR", help="folder of the run")
     options.add_argument("--output", type=Path, metavar="FOLDER", help="where to (RUN_DIR/report)")
-    options.add_argument("--watch", type=int, metavar="S", help="write it again every S seconds until the run ends")
+    options.add_argument(
+        "--watch", type=positive, metavar="S", help="write it again every S seconds until the run ends"
+    )
     options.add_argument("--quiet", action="store_true", help="say only what goes wrong")
     return options
 

@@ -20,13 +20,12 @@ PACKAGES = ("verl", "vllm", "agentlightning", "torch", "transformers")
 def write_run_record(folder: Path, config: DictConfig, **facts: object) -> None:
     """Write `facts`, what decides the training in verl's `config` and the versions that ran to the run's folder.
 
-    Paths below the repository's root become relative. A run that goes on where another stopped keeps the record.
+    Paths below the repository's root become relative. A run that goes on where another stopped keeps its first start.
     """
     path = folder / FILE
-    if path.exists():
-        return
     model, actor, rollout = (config.actor_rollout_ref[part] for part in ("model", "actor", "rollout"))
-    record = {"started": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"}
+    record: dict[str, object] = {"started": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"}
+    record |= {name: value for name, value in read_run_record(folder).items() if name == "started"}
     record |= {name: _shown(value) for name, value in facts.items()}
     record |= {
         "model": _shown(Path(model.path)) if Path(model.path).is_dir() else model.path,

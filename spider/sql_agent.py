@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spider.arguments import positive
+
 if TYPE_CHECKING:
     from spider.agent_graph import SQLAgent, State
     from spider.lit_agent import LitSQLAgent
@@ -40,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--endpoint", metavar="URL", help="the server's base URL (OPENAI_BASE_URL of .env)")
     options.add_argument("--model", metavar="NAME", help="the model's name there (MODEL of .env, or the first served)")
     options.add_argument("--strategy", metavar="FILE", help="instructions and rules from spider.export_strategy")
-    options.add_argument("--max-turns", type=int, metavar="N", help="queries a question (the strategy's, or 3)")
+    options.add_argument("--max-turns", type=positive, metavar="N", help="queries a question (the strategy's, or 3)")
     options.add_argument("--debug", action="store_true", help="show every prompt and reply")
     return options
 

@@ -151,8 +151,9 @@ class ServerDatabase:
         with _server_errors(self.limits.seconds):
             connection = self.engine.connect()
         try:
-            for opening in _OPENING[_kind(self.engine)]:
-                connection.exec_driver_sql(opening.format(ms=int(self.limits.seconds * 1000)))
+            with _server_errors(self.limits.seconds):
+                for opening in _OPENING[_kind(self.engine)]:
+                    connection.exec_driver_sql(opening.format(ms=int(self.limits.seconds * 1000)))
             yield connection
         finally:
             connection.close()

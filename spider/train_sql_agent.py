@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import cast
 
-from spider.data import data_dir
+from spider.data import data_dir, load_environment
 from spider.preset_changes import UsageError, add_preset_arguments, select_preset
 from spider.presets import PRESETS, Preset, model_path
 from spider.run_control import add_flags, begin, is_complete, run_folder, take_folder, with_course
@@ -85,6 +85,7 @@ def main(argv: list[str] | None = None) -> int:
 
         return optimise_prompts(given[1:])
     args = parse_args(given)
+    load_environment()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     output_dir: Path | None = None
     try:
@@ -181,8 +182,8 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     train_tasks = load_split(args.train_files, "train_spider.parquet")
     val_tasks = load_split(args.val_files, "test_dev_500.parquet", preset.val_limit)
     require_model(preset)
-    require_memory(preset, config, args.gpu_memory or card_memory(preset))
     relaunch_marked("spider.train_sql_agent")
+    require_memory(preset, config, args.gpu_memory or card_memory(preset))
     lock = take_folder(output_dir)
     from spider.run_logging import set_up_logging, take_over_loggers
 

@@ -8,9 +8,7 @@ LORA_ALPHA = 32
 """The adapters' output is scaled by this over their rank, so that one learning rate suits every rank."""
 
 
-def to_verl(
-    preset: Preset, output_dir: Path, seed: int = 42, verbose: bool = False, wandb: bool = False
-) -> dict[str, object]:
+def to_verl(preset: Preset, output_dir: Path, seed: int = 42, verbose: bool = False) -> dict[str, object]:
     """Expand a preset into overrides of verl's configuration.
 
     Args:
@@ -18,9 +16,7 @@ def to_verl(
         output_dir: Folder of the run: checkpoints, logs, learning curve.
         seed: Seed of the data order, the update's shuffling and vLLM.
         verbose: Whether to show what verl, vLLM and Ray print.
-        wandb: Whether a wandb key is there.
     """
-    loggers = ["console", "tensorboard"] + (["wandb"] if wandb and preset.use_wandb else [])
     fsdp = {
         "param_offload": preset.offload,
         "optimizer_offload": preset.offload,
@@ -72,7 +68,7 @@ def to_verl(
             "device": preset.device,
             "n_gpus_per_node": preset.n_gpus,
             "nnodes": preset.n_nodes,
-            "logger": loggers,
+            "logger": ["console", "tensorboard"],
             "project_name": preset.project,
             "experiment_name": preset.experiment,
             "total_epochs": preset.epochs,

@@ -1,6 +1,7 @@
 """Skips what this machine can't run: tests marked `gpu` where no NVIDIA GPU answers."""
 
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -11,6 +12,12 @@ def has_gpu() -> bool:
     if not shutil.which("nvidia-smi"):
         return False
     return subprocess.run(["nvidia-smi", "-L"], capture_output=True, check=False).stdout.startswith(b"GPU")
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C, and so do the programs under test: a script's background process is born deaf to it."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

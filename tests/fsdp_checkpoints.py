@@ -83,6 +83,7 @@ def save(model: torch.nn.Module, folder: Path, lora_only: bool = False) -> None:
     )
     manager.save_checkpoint(str(folder / "checkpoints" / "global_step_3" / "actor"), global_step=3)
     if dist.get_rank() == 0:
+        (folder / "checkpoints" / "global_step_3" / "data.pt").touch()
         (folder / "checkpoints" / "latest_checkpointed_iteration.txt").write_text("3")
         (folder / "log_probs.json").write_text(json.dumps(log_probs.tolist()))
 

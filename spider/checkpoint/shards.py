@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from spider.verl_bridge.run_folder import latest_checkpoint
+
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributed.tensor import DTensor
 
 Weights = dict[str, "Tensor"]
-
-TRACKER = "latest_checkpointed_iteration.txt"
 
 
 class CheckpointError(ValueError):
@@ -63,8 +63,8 @@ def find_checkpoint(path: Path) -> Checkpoint:
     """
     path = path.resolve()
     for folder in (path / "checkpoints", path):
-        if (folder / TRACKER).is_file():
-            path = folder / f"global_step_{(folder / TRACKER).read_text(encoding='utf-8').strip()}"
+        if found := latest_checkpoint(folder):
+            path = found
             break
     actor = path / "actor" if (path / "actor").is_dir() else path
     settings = actor / "fsdp_config.json"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from spider.data import ROOT, data_dir, load_tasks
+from spider.data import ROOT, data_dir, load_environment, load_tasks
 from spider.evaluation.answering import Question
 from spider.evaluation.comparison import ComparisonError, Verdict, compare, comparison_table, load_results
 from spider.evaluation.models import Model, given_model, serving
@@ -70,11 +70,9 @@ def main(options: argparse.Namespace) -> int:
 
 def _set_up_logging(quiet: bool) -> None:
     """Tables to standard output, everything else to standard error."""
-    from dotenv import load_dotenv
-
     from spider.run_logging import TerminalHandler, keep_libraries_quiet
 
-    load_dotenv(ROOT / ".env")
+    load_environment()
     keep_libraries_quiet()
     logging.basicConfig(level=logging.WARNING, handlers=[TerminalHandler()], force=True)
     logging.getLogger("spider").setLevel(logging.WARNING if quiet else logging.INFO)

@@ -183,7 +183,7 @@ def read_answers(path: Path) -> tuple[dict[str, Any], list[Answer]]:
     Raises:
         OtherRunError: it is not such a file.
     """
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     records = [record for line in lines if (record := _parsed(line)) is not None]
     if not records or records[0].get("format") != FORMAT:
         raise OtherRunError(f"{path} is not a file of answers: give another --output, or --fresh to start anew")

@@ -15,6 +15,7 @@ from spider.evaluation.plots import data_uri
 from spider.run_report.figures import run_figures
 from spider.run_report.reading import NoRunError, RunLog, read_run
 from spider.run_report.samples import pairs, training_samples
+from spider.verl_bridge.run_folder import is_held
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,9 +33,10 @@ def main(options: argparse.Namespace) -> int:
     try:
         while True:
             run = read_run(options.run)
-            page = write_report(run, output, options.watch if not run.has_ended else None)
+            ended = run.has_ended or not is_held(options.run)
+            page = write_report(run, output, None if ended else options.watch)
             logger.info("%s (%s)", page, run.state)
-            if options.watch is None or run.has_ended:
+            if options.watch is None or ended:
                 return 0
             time.sleep(options.watch)
     except (NoRunError, OSError) as error:

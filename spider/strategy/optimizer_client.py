@@ -33,7 +33,7 @@ class JournaledTransport(httpx2.AsyncBaseTransport):
         self._max_tokens = max_tokens
         self._inner = httpx2.AsyncHTTPTransport()
         self._past: dict[str, list[dict[str, Any]]] = {}
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        for line in path.read_text(encoding="utf-8").split("\n") if path.exists() else ():
             try:
                 entry = json.loads(line)
             except json.JSONDecodeError:  # the last line, cut by the session's end

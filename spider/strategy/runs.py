@@ -54,7 +54,7 @@ def load_run(path: Path) -> Run:
 
 def _records(path: Path) -> Iterator[Mapping[str, object]]:
     """The file's lines; a last one that was cut by the run's end is passed over."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").split("\n"):
         try:
             yield json.loads(line)
         except json.JSONDecodeError:

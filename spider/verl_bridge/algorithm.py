@@ -25,7 +25,7 @@ from spider.run_logging import take_over_loggers
 from spider.verl_bridge.processes import end_run, mark_run, start_reaper
 from spider.verl_bridge.progress import Progress
 from spider.verl_bridge.rollout_log import FILE, RolloutLog
-from spider.verl_bridge.run_folder import forget_rollouts, latest_checkpoint, step_of
+from spider.verl_bridge.run_folder import RunFolderError, forget_rollouts, latest_checkpoint, step_of
 from spider.verl_bridge.task_dataset import write_tasks
 from spider.verl_bridge.tracking import drop_curves_after, forwarded_environment, start_wandb
 from spider.verl_bridge.verl_config import resolve_config
@@ -154,6 +154,8 @@ def _continue(config: "DictConfig", progress: Progress) -> None:
         trainer.resume_from_path = found and str(found)
     if trainer.resume_mode != "resume_path":
         progress.restore(None)
+        (progress.output_dir / FILE).unlink(missing_ok=True)
+        drop_curves_after(Path(os.environ["TENSORBOARD_DIR"]), -1)
     else:
         step = step_of(Path(str(trainer.resume_from_path)))
         progress.restore(step)
@@ -178,7 +180,7 @@ def _prepare(config: "DictConfig", output_dir: Path, train: Dataset[Any], val: D
         count = write_tasks((tasks[i] for i in range(len(tasks))), path)
         if before and config.trainer.resume_mode != "disable" and path.read_bytes() != before:
             path.write_bytes(before)
-            raise ValueError(f"the run began with other training questions, those in {path}: resume it with the same")
+            raise RunFolderError(f"the run began with other training questions: resume it with those in {path}")
         if not count:
             raise ValueError(f"the {split} data set is empty")
         config.data[f"{split}_files"] = str(path)

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from tensordict import TensorDict
     from transformers.utils.generic import ModelOutput
 
-ATTENTION = varlen_attention.NAME
 StockEngine: Any = FSDPEngineWithLMHead  # verl's registry hides the class's own type
+ATTENTION = varlen_attention.NAME
+"""What to name as `attn_implementation`: importing this module registers it."""
+
 STOCK_ONLY = ("use_fused_kernels", "calculate_sum_pi_squared", "distillation_use_topk", "distillation_only")
 """Requests of a batch that this engine leaves to verl's own."""
 

@@ -65,6 +65,19 @@ def hold(folder: Path, run_id: str) -> TextIO:
     return file
 
 
+def is_held(folder: Path) -> bool:
+    """Return whether another process's run is going on in the folder; asked by the holder, this would free the lock."""
+    path = folder / "run.lock"
+    if not path.is_file():
+        return False
+    with path.open("r+", encoding="utf-8") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
 def newest_run(outputs: Path, preset: str) -> Path | None:
     """Return the newest run folder that `preset` made under its default name, or None."""
     name = re.compile(rf"{re.escape(preset)}-\d{{8}}-\d{{6}}")

@@ -27,7 +27,9 @@ class TaskDataset(Dataset[dict[str, object]]):
 
     def __init__(self, data_files: str | list[str], max_samples: int = -1, **_unused: object) -> None:
         files = [data_files] if isinstance(data_files, str) else list(data_files)
-        lines = [line for file in files for line in Path(file).read_text(encoding="utf-8").splitlines()]
+        # JSON leaves other line ends than \n as they are inside a text.
+        texts = [Path(file).read_text(encoding="utf-8") for file in files]
+        lines = [line for text in texts for line in text.split("\n") if line]
         self.tasks = [json.loads(line) for line in (lines if max_samples < 0 else lines[:max_samples])]
 
     def __len__(self) -> int:

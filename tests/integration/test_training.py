@@ -58,6 +58,7 @@ def test_no_rollout_is_dropped(run: Run) -> None:
 
 
 def test_rollout_and_trainer_agree_at_every_step(run: Run) -> None:
+    assert run.steps
     assert all(float(step["probability_difference"]) < 0.02 for step in run.steps)
     assert all(float(step["probability_correlation"]) > 0.99 for step in run.steps)
 

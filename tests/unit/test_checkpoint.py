@@ -59,6 +59,7 @@ def test_the_newest_checkpoint_is_the_one_that_verl_finished(tmp_path: Path) -> 
         (actor / "fsdp_config.json").write_text('{"world_size": 1}')
         (actor / "model_world_size_1_rank_0.pt").touch()
         (actor / "huggingface" / "config.json").touch()
+        (actor.parent / "data.pt").touch()
     (tmp_path / "checkpoints" / "latest_checkpointed_iteration.txt").write_text("4")
     found = find_checkpoint(tmp_path)
     assert (found.step, found.run, found.ranks) == (4, tmp_path, 1)
@@ -84,10 +85,11 @@ def test_record_holds_what_decides_the_run(tmp_path: Path) -> None:
     assert "verl" in record["versions"]
 
 
-def test_a_resumed_run_keeps_its_record(tmp_path: Path) -> None:
-    write_run_record(tmp_path, OmegaConf.create(CONFIG), preset="tiny")
-    write_run_record(tmp_path, OmegaConf.create(CONFIG), preset="other")
-    assert json.loads((tmp_path / "run.json").read_text())["preset"] == "tiny"
+def test_a_resumed_run_keeps_its_first_start_and_records_what_changed(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"started": "2026-11-30T00:00:00Z", "active_agent": "write"}))
+    write_run_record(tmp_path, OmegaConf.create(CONFIG), active_agent="all")
+    record = read_run_record(tmp_path)
+    assert (record["started"], record["active_agent"]) == ("2026-11-30T00:00:00Z", "all")
 
 
 def test_a_run_without_a_record_has_an_empty_one(tmp_path: Path) -> None:

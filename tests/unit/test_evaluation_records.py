@@ -61,3 +61,10 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     path.write_text('{"a": 1}\n', encoding="utf-8")
     with pytest.raises(OtherRunError, match="not a file of answers"):
         AnswerFile(path, replace(IDENTITY))
+
+
+def test_line_ends_inside_a_text_are_no_line_ends_of_the_file(tmp_path: Path) -> None:
+    file = AnswerFile(tmp_path / "answers.jsonl", IDENTITY)
+    file.add(replace(answer(0), question="one\u2028two\x85three"))
+    file.close()
+    assert [read.question for read in read_answers(file.path)[1]] == ["one\u2028two\x85three"]

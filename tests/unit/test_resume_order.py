@@ -48,3 +48,10 @@ def test_order_goes_on_where_the_checkpoint_was_made(tmp_path: Path, step: int) 
     resumed = loader(path)
     resumed.load_state_dict(killed.state_dict())
     assert list(itertools.islice(batches(resumed), 4 * STEPS_PER_EPOCH - step)) == unbroken[step:]
+
+
+def test_line_ends_inside_a_question_are_no_line_ends_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    tasks = [{"question": "one\u2028two"}, {"question": "three"}]
+    write_tasks(iter(tasks), path)
+    assert TaskDataset(str(path)).tasks == tasks

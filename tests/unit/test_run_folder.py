@@ -17,6 +17,7 @@ from spider.verl_bridge.run_folder import (
     forget_rollouts,
     hold,
     holds_a_run,
+    is_held,
     latest_checkpoint,
     newest_run,
     remove_unfinished,
@@ -120,6 +121,16 @@ def start_holder(folder: Path, run_id: str) -> subprocess.Popen[str]:
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     return process
+
+
+def test_folder_is_held_while_its_run_lives(tmp_path: Path) -> None:
+    first = start_holder(tmp_path, uuid.uuid4().hex)
+    try:
+        assert is_held(tmp_path)
+    finally:
+        first.kill()
+        first.wait()
+    assert not is_held(tmp_path)
 
 
 def test_second_run_in_a_folder_is_refused_while_the_first_lives(tmp_path: Path) -> None:
