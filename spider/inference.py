@@ -20,8 +20,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spider.arguments import positive
-
 if TYPE_CHECKING:
     from spider.trained_agent import Result, TrainedAgent
 
@@ -49,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--model", metavar="NAME", help="the model's name there (MODEL of .env, or the first served)")
     options.add_argument("--strategy", metavar="FILE", help="instructions and rules from spider.export_strategy")
     options.add_argument(
-        "--max-turns", type=positive, metavar="N", help="queries a question may take (the strategy's, or 3)"
+        "--max-turns", type=int, metavar="N", help="queries a question may take (the strategy's, or 3)"
     )
     options.add_argument("--interactive", action="store_true", help="ask on and on; each question sees the ones before")
     options.add_argument("--json", action="store_true", help="one JSON object a question, with columns and rows")

@@ -55,9 +55,6 @@ class ServerDatabase:
         """Connect on first use."""
         self.limits = limits
         self.engine = _engine(url)
-        kind = self.engine.dialect.name
-        if kind not in _OPENING:
-            raise ValueError(f"{kind} databases can't be opened read-only here: use SQLite, PostgreSQL or MySQL")
 
     @property
     def dialect(self) -> str:
@@ -174,6 +171,9 @@ def _kind(engine: Engine) -> str:
 def _engine(url: str) -> Engine:
     try:
         parsed = make_url(url)
+        kind = parsed.get_backend_name()
+        if kind not in _OPENING:
+            raise ValueError(f"{kind} databases can't be opened read-only here: use SQLite, PostgreSQL or MySQL")
         # A query may change its session's settings (set_config): a connection serves one query only.
         driver = _DRIVERS.get(parsed.drivername, parsed.drivername)
         return create_engine(parsed.set(drivername=driver), poolclass=NullPool)

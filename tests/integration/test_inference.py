@@ -192,7 +192,7 @@ def test_a_question_without_a_database_goes_to_the_one_that_fits(chat_server: Ch
     ("arguments", "message"),
     [
         (["--db", "nope.sqlite", "How many?"], "no file nope.sqlite"),
-        (["--db", "oracle://host/x", "How many?"], "not a database URL"),
+        (["--db", "oracle://host/x", "How many?"], "oracle databases can't be opened read-only here"),
         (["--interactive", "How many?"], "give one question"),
         (["--strategy", "nope.json", "How many?"], "can't read the strategy nope.json"),
         (["--max-turns", "0", "How many?"], "give 1 or more"),
