@@ -11,8 +11,10 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -156,8 +158,9 @@ def endpoints(options: argparse.Namespace) -> tuple[ChatEndpoint, ChatEndpoint]:
     """
     from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
 
-    def served(url: str | None, model: str | None) -> ChatEndpoint:
+    def served(url: str | None, model: str | None, api_key: str | None = None) -> ChatEndpoint:
         found = endpoint_from_environment(url, model)
+        found = replace(found, api_key=api_key or found.api_key)
         try:
             names = [found.model] if found.model else found.models()
         except EndpointError as error:
@@ -171,7 +174,9 @@ def endpoints(options: argparse.Namespace) -> tuple[ChatEndpoint, ChatEndpoint]:
     optimizer = agent
     if options.optimizer_endpoint or options.optimizer_model:
         name = options.optimizer_model or (None if options.optimizer_endpoint else agent.model)
-        optimizer = served(options.optimizer_endpoint or options.endpoint, name)
+        # The agent's key is not another provider's to see.
+        key = os.environ.get("OPTIMIZER_API_KEY") or ("none" if options.optimizer_endpoint else None)
+        optimizer = served(options.optimizer_endpoint or options.endpoint, name, key)
     options.model, options.optimizer_model = agent.model, optimizer.model
     return agent, optimizer
 

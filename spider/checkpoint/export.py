@@ -98,11 +98,10 @@ def write_model(folder: Path, checkpoint: Checkpoint, shards: Sequence[Weights],
         CheckpointError: The shards are not those of the model that the configuration describes.
     """
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
-    config = AutoConfig.from_pretrained(checkpoint.huggingface)
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config)
+        model = AutoModelForCausalLM.from_config(checkpoint.config)
     weights = whole_weights(checkpoint, shards, base)
     try:
         model.load_state_dict({name: weight.to(getattr(torch, dtype)) for name, weight in weights.items()}, assign=True)

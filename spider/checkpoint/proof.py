@@ -98,9 +98,9 @@ def prove(folder: Path, checkpoint: Checkpoint, shards: Sequence[Weights], base:
 def trainers_model(checkpoint: Checkpoint, shards: Sequence[Weights], base: Path | None) -> Module:
     """The model as the trainer holds it, in float32, with LoRA's factors beside the weights."""
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
-    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(checkpoint.huggingface), dtype=torch.float32)
+    model = AutoModelForCausalLM.from_config(checkpoint.config, dtype=torch.float32)
     plain, factors = split_lora(list(shards[0]))
     if not plain and base is not None:
         model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
@@ -169,12 +169,11 @@ def _rounded(model: Module, dtype: str) -> Module:
 def _before(checkpoint: Checkpoint, shards: Sequence[Weights], base: Path | None) -> PreTrainedModel | None:
     """The model before training: LoRA's own base, or the one in the folder `base`."""
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
     plain, factors = split_lora(list(shards[0]))
     if factors and plain:
-        settings = AutoConfig.from_pretrained(checkpoint.huggingface)
-        model = AutoModelForCausalLM.from_config(settings, dtype=torch.float32)
+        model = AutoModelForCausalLM.from_config(checkpoint.config, dtype=torch.float32)
         model.load_state_dict({name: placed([shard[key] for shard in shards]) for name, key in plain.items()})
         return model.eval()
     return AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32).eval() if base is not None else None

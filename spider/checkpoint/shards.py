@@ -14,6 +14,7 @@ from spider.verl_bridge.run_folder import latest_checkpoint
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributed.tensor import DTensor
+    from transformers import PretrainedConfig
 
 Weights = dict[str, "Tensor"]
 
@@ -47,6 +48,15 @@ class Checkpoint:
     def huggingface(self) -> Path:
         """Configuration and tokenizer."""
         return self.actor / "huggingface"
+
+    @property
+    def config(self) -> PretrainedConfig:
+        """The model's configuration, without the attention that training used: other programs don't have it."""
+        from transformers import AutoConfig, PretrainedConfig
+
+        settings, _ = PretrainedConfig.get_config_dict(self.huggingface)
+        settings.pop("attn_implementation", None)
+        return AutoConfig.for_model(**settings)
 
     @property
     def lora(self) -> dict[str, object]:

@@ -93,16 +93,15 @@ class Ledger:
 
     @contextmanager
     def _open(self) -> Iterator[tuple[Spent, Callable[[Spent], None]]]:
-        """The file's content, and what replaces it, while no one else has the file."""
-        with self._lock, self.path.open("a+", encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.seek(0)
-            text = file.read()
+        """The file's content, and what replaces it whole, while no one else has the file."""
+        with self._lock, self.path.with_suffix(".lock").open("a", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
 
             def save(spent: Spent) -> None:
-                file.truncate(0)  # opened for appending: what is written goes to the end, here the start
-                file.write(json.dumps(asdict(spent)))
-                file.flush()
+                part = self.path.with_suffix(".part")
+                part.write_text(json.dumps(asdict(spent)), encoding="utf-8")
+                part.replace(self.path)
 
             yield Spent(**json.loads(text)) if text else Spent(), save
 

@@ -59,7 +59,8 @@ class JournaledTransport(httpx2.AsyncBaseTransport):
             usage = reply.get("usage") or {}
             self._ledger.charge(usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0), self._price)
             with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"request": asked, "reply": reply}) + "\n")
+                # The line end comes first: an earlier session's last line may have been cut.
+                file.write("\n" + json.dumps({"request": asked, "reply": reply}))
         headers = {"content-type": response.headers.get("content-type", "application/json")}
         return httpx2.Response(response.status_code, headers=headers, content=content, request=request)
 
