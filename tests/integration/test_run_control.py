@@ -168,6 +168,6 @@ def test_both_runs_are_one_run_for_wandb(outcome: Outcome) -> None:
 
 
 def test_agents_numbers_are_logged_beside_verls(outcome: Outcome) -> None:
-    lines = [line for line in (outcome.folder / "console.log").read_text().splitlines() if line.startswith("step:3")]
+    lines = [line for line in (outcome.folder / "console.log").read_text().splitlines() if "step:3 - " in line]
     names = ("agent/turns:", "agent/tokens:", "agent/execution_errors:", "agent/failures/timed_out:", "actor/lr:")
     assert all(name in lines[-1] for name in names)

@@ -26,13 +26,11 @@ def test_run_ends_well(run: Run) -> None:
 
 
 def test_rows_are_the_traced_calls_of_the_matched_nodes(run: Run) -> None:
-    log = (run.output_dir / "run.log").read_text(encoding="utf-8")
-    calls = sum("/v1/chat/completions" in line and "200 OK" in line for line in log.splitlines())
-    validation = [
-        line for line in (run.output_dir / "console.log").read_text().splitlines() if "agent/val/rows:" in line
-    ]
-    validation_rows = sum(float(line.partition("agent/val/rows:")[2].split()[0]) for line in validation)
-    assert sum(float(step["rows"]) for step in run.steps) + validation_rows == calls
+    lines = (run.output_dir / "rollouts.jsonl").read_text(encoding="utf-8").splitlines()
+    trained = [record for record in map(json.loads, lines) if record["mode"] == "train"]
+    assert len(trained) == 4
+    assert sum(float(step["rows"]) for step in run.steps) == sum(record["calls"] for record in trained)
+    assert all(record["calls"] == len(record["turns"]) for record in trained)
 
 
 def test_dumped_rows_hold_the_agents_own_prompts(run: Run) -> None:
