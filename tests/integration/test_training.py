@@ -68,14 +68,16 @@ def test_served_log_probs_change_with_the_update(run: Run) -> None:
 
 def test_served_log_probs_after_the_run_are_those_of_the_checkpoint(run: Run) -> None:
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
-    actor = run.output_dir / "checkpoints" / "global_step_1" / "actor"
+    from spider.checkpoint.shards import find_checkpoint
+
+    checkpoint = find_checkpoint(run.output_dir)
     # verl's merger would round the weights to bfloat16, which alone moves a log-prob by 0.4.
-    shard = torch.load(actor / "model_world_size_1_rank_0.pt", weights_only=False)
-    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(actor / "huggingface"), dtype=torch.float32)
+    shard = torch.load(checkpoint.files[0], weights_only=False)
+    model = AutoModelForCausalLM.from_config(checkpoint.config, dtype=torch.float32)
     model.load_state_dict({name: weight.to_local() for name, weight in shard.items()})
-    ids = torch.tensor([token_ids(str(actor / "huggingface"))])
+    ids = torch.tensor([token_ids(str(checkpoint.huggingface))])
     with torch.no_grad():
         log_probs = model(ids).logits[0, :-1].log_softmax(-1).gather(1, ids[0, 1:, None])[:, 0].numpy()
     assert np.corrcoef(log_probs, run.served[-1])[0, 1] > 0.99
