@@ -31,6 +31,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from spider.ports import free_port
+
 if TYPE_CHECKING:
     import agentlightning as agl
     from langchain_core.callbacks import BaseCallbackHandler
@@ -95,9 +97,7 @@ def main() -> int:
 @contextlib.contextmanager
 def endpoint() -> Iterator[str]:
     """The scripted endpoint in a process of its own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen([sys.executable, "-m", "benchmarks.chat_server", str(port)], cwd=ROOT)
     try:
         deadline = time.monotonic() + 60

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from spider.data import data_dir, load_environment, load_tasks
+from spider.data import SPLITS, data_dir, load_environment, load_tasks
 from spider.run_logging import keep_libraries_quiet
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SPLITS = {"dev": "test_dev.parquet", "dev_500": "test_dev_500.parquet", "train": "train_spider.parquet"}
 POLL_SECONDS = 0.05
 
 

@@ -255,8 +255,8 @@ def fit(search: PromptSearch, train: list[dict[str, str]], val: list[dict[str, s
     """Run the search with agentlightning's trainer; as in training, its runners are processes."""
     import agentlightning as agl
 
+    from spider.ports import free_port
     from spider.strategy.prompt_agent import NoTracer
-    from spider.train_sql_agent import free_port
 
     tracer = NoTracer()
     trainer = agl.Trainer(

@@ -10,6 +10,9 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SPLITS = {"dev": "test_dev.parquet", "dev_500": "test_dev_500.parquet", "train": "train_spider.parquet"}
+"""Task files by the names that commands take."""
+
 COLUMNS = ("question", "db_id", "query", "db_path")
 
 

@@ -110,6 +110,26 @@ def open_database(db: str | Path) -> Database:
     return server_database(db)
 
 
+class RecordingDatabase:
+    """A database that keeps what its queries gave."""
+
+    def __init__(self, database: Database) -> None:
+        """Wrap a database."""
+        self._database = database
+        self.dialect = database.dialect
+        self.executions: list[Execution] = []
+
+    def schema(self, question: str = "", max_chars: int = 2048) -> str:
+        """See `Database.schema`."""
+        return self._database.schema(question, max_chars)
+
+    def execute(self, sql: str, max_chars: int = 2048) -> Execution:
+        """See `Database.execute`."""
+        execution = self._database.execute(sql, max_chars)
+        self.executions.append(execution)
+        return execution
+
+
 def without_password(db: str) -> str:
     """A path or URL as it may be shown."""
     if "://" not in db:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spider.data import ROOT
+from spider.files import write_whole
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -39,9 +40,7 @@ def write_run_record(folder: Path, config: DictConfig, **facts: object) -> None:
         "rollout_dtype": rollout.dtype,
         "versions": versions(),
     }
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    part.replace(path)
+    write_whole(path, json.dumps(record, indent=2) + "\n")
 
 
 def read_run_record(folder: Path) -> dict[str, object]:

@@ -13,12 +13,12 @@ import json
 import logging
 import os
 import re
-import socket
 import sys
 from pathlib import Path
 from typing import cast
 
 from spider.data import data_dir, load_environment
+from spider.ports import free_port
 from spider.preset_changes import UsageError, add_preset_arguments, select_preset
 from spider.presets import PRESETS, Preset, model_path
 from spider.run_control import add_flags, begin, is_complete, run_folder, take_folder, with_course
@@ -283,13 +283,6 @@ def write_ci_outputs(preset: Preset) -> None:
     if output:
         with Path(output).open("a", encoding="utf-8") as file:
             file.write(f"project_name={preset.project}\nrun_name={preset.experiment}\n")
-
-
-def free_port() -> int:
-    """Return a port that nothing listens on, so that two runs on one machine do not meet."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 if __name__ == "__main__":

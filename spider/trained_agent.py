@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage
 
 from spider.agent_graph import Attempt, SQLAgent, State
 from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
-from spider.database import Database, Execution, cell_text, open_database
+from spider.database import Execution, RecordingDatabase, cell_text, open_database
 from spider.prompts import DEFAULT_TEMPLATES, is_correct
 from spider.strategy.schema import End, InteractionPattern, load_strategy
 
@@ -166,10 +166,10 @@ class TrainedAgent:
             raise ValueError("the question is empty")
         started = time.monotonic()
         agent = self._agent(db)
-        recorder = Recorder(agent.database)
-        agent.database = recorder
+        database = agent.database = RecordingDatabase(agent.database)
         state = State(**agent.graph().invoke({"question": in_context(task.strip(), given)}))
-        result = self._result(state, recorder.last, time.monotonic() - started)
+        last = database.executions[-1] if database.executions else Execution("empty_query", "")
+        result = self._result(state, last, time.monotonic() - started)
         return result.sql, result
 
     def schema(self, max_chars: int = 2048) -> str:
@@ -213,24 +213,6 @@ class TrainedAgent:
             seconds=seconds,
             pattern=self.strategy.pattern(outcomes, end) if self.strategy else None,
         )
-
-
-class Recorder:
-    """A database that remembers the last execution, so that its rows needn't go through the graph's state."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.dialect = database.dialect
-        self.last = Execution("empty_query", "")
-
-    def schema(self, question: str = "", max_chars: int = 2048) -> str:
-        """See `Database.schema`."""
-        return self._database.schema(question, max_chars)
-
-    def execute(self, sql: str, max_chars: int = 2048) -> Execution:
-        """See `Database.execute`."""
-        self.last = self._database.execute(sql, max_chars)
-        return self.last
 
 
 def ended(state: State, final_outcomes: frozenset[str]) -> End:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spider.chat_endpoint import EndpointError
-from spider.database import Database, Execution, rows_execution
+from spider.database import Execution, RecordingDatabase, rows_execution
 from spider.evaluation.kinds import kind_of
 from spider.evaluation.records import Answer, Call, Setting, Turn
 from spider.spider_eval.exec_eval import DEFAULT_LIMITS, eval_exec_match, reference_exec_match
@@ -46,26 +46,6 @@ class Question:
             return hardness(self.gold)
         except ValueError:
             return "unknown"
-
-
-class RecordingDatabase:
-    """A database that keeps what its queries gave."""
-
-    def __init__(self, database: Database) -> None:
-        """Wrap a database."""
-        self._database = database
-        self.dialect = database.dialect
-        self.executions: list[Execution] = []
-
-    def schema(self, question: str = "", max_chars: int = 2048) -> str:
-        """See `Database.schema`."""
-        return self._database.schema(question, max_chars)
-
-    def execute(self, sql: str, max_chars: int = 2048) -> Execution:
-        """See `Database.execute`."""
-        execution = self._database.execute(sql, max_chars)
-        self.executions.append(execution)
-        return execution
 
 
 class Rollout:

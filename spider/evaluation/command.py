@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from spider.data import ROOT, data_dir, load_environment, load_tasks
+from spider.data import ROOT, SPLITS, data_dir, load_environment, load_tasks
 from spider.evaluation.answering import Question
 from spider.evaluation.comparison import ComparisonError, Verdict, compare, comparison_table, load_results
 from spider.evaluation.models import Model, given_model, serving
@@ -22,12 +22,7 @@ from spider.evaluation.records import Answer, AnswerFile, Identity, OtherRunErro
 from spider.evaluation.running import ServerGoneError, Work, run, work_left
 from spider.evaluation.summary import Summary, failure_text, summarise
 from spider.evaluation.table import joined, summary_table
-
-SPLITS = {
-    "dev": "test_dev.parquet",
-    "dev_500": "test_dev_500.parquet",
-    "train": "train_spider.parquet",
-}
+from spider.files import write_whole
 
 logger = logging.getLogger("spider.evaluate")
 
@@ -91,7 +86,7 @@ def _compare(options: argparse.Namespace) -> int:
     found = compare(*(load_results(spec) for spec in options.compare))
     show(comparison_table(found))
     if options.output:
-        _write(options.output / "comparison.json", json.dumps(found, ensure_ascii=False, indent=1))
+        write_whole(options.output / "comparison.json", json.dumps(found, ensure_ascii=False, indent=1))
     return 0
 
 
@@ -234,21 +229,13 @@ def write_results(
     settings = [
         {**summary, "verdicts": [_verdict(answer) for answer in answers[summary["setting"]]]} for summary in summaries
     ]
-    _write(
+    write_whole(
         output / "results.json", json.dumps({"format": 1, **facts, "settings": settings}, ensure_ascii=False, indent=1)
     )
     title = f"Evaluation of {', '.join(dict.fromkeys(summary['setting'].partition(',')[0] for summary in summaries))}"
-    _write(output / "report.html", evaluation_page(title, facts, summaries, answers))
+    write_whole(output / "report.html", evaluation_page(title, facts, summaries, answers))
 
 
 def _verdict(answer: Answer) -> dict[str, object]:
     """An answer as `comparison.Verdict`."""
     return {name: getattr(answer, name) for name in Verdict.__annotations__}
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a whole file or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
-import socket
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from spider.ports import free_port
 
 if TYPE_CHECKING:
     from spider.chat_endpoint import ChatEndpoint
@@ -82,7 +83,7 @@ def serving(model: Model, sampling: dict[str, object]) -> Iterator[ChatEndpoint]
         return
     from spider.model_server import Server, ServerError, running
 
-    server = Server(model.source, port=_free_port())
+    server = Server(model.source, port=free_port())
     logger.info("starting a server for %s; what it prints goes to %s", model.source, server.log_file)
     started = time.monotonic()
     try:
@@ -116,9 +117,3 @@ def _folder(source: str) -> Path | None:
 
     path = Path(model_path(source))
     return path if (path / "config.json").is_file() else None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from spider.evaluation.page import embedded, environment
 from spider.evaluation.plots import data_uri
+from spider.files import write_whole
 from spider.run_report.figures import run_figures
 from spider.run_report.reading import NoRunError, RunLog, read_run
 from spider.run_report.samples import pairs, training_samples
@@ -58,9 +59,9 @@ def write_report(run: RunLog, output: Path, refresh: int | None = None) -> Path:
     figures = run_figures(run)
     for title, figure in figures.items():
         figure.savefig(output / f"{file_name(title)}.png", dpi=120)
-    part = output / "report.html.part"
-    part.write_text(render(run, figures, refresh), encoding="utf-8")
-    return part.replace(output / "report.html")
+    page = output / "report.html"
+    write_whole(page, render(run, figures, refresh))
+    return page
 
 
 def render(run: RunLog, figures: dict[str, Figure], refresh: int | None = None) -> str:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from spider.chat_endpoint import ChatEndpoint, Completion
+from spider.files import write_whole
 
 
 class BudgetSpentError(RuntimeError):
@@ -99,9 +100,7 @@ class Ledger:
             text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
 
             def save(spent: Spent) -> None:
-                part = self.path.with_suffix(".part")
-                part.write_text(json.dumps(asdict(spent)), encoding="utf-8")
-                part.replace(self.path)
+                write_whole(self.path, json.dumps(asdict(spent)))
 
             yield Spent(**json.loads(text)) if text else Spent(), save
 

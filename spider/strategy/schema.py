@@ -10,13 +10,13 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from spider.files import write_whole
 from spider.outcomes import OUTCOMES
 from spider.prompts import DEFAULT_TEMPLATES, Templates
 
@@ -161,7 +161,4 @@ def load_strategy(path: str | Path) -> Strategy:
 
 def save_strategy(strategy: Strategy, path: Path) -> None:
     """Write a strategy file, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(strategy.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    write_whole(path, strategy.model_dump_json(indent=2) + "\n")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ import agentlightning as agl
 from agentlightning.types import Dataset
 from openai import AsyncOpenAI
 
+from spider.files import write_whole
 from spider.prompts import DEFAULT_TEMPLATES
 from spider.strategy.budget import BudgetSpentError, Ledger
 from spider.strategy.prompt_agent import PromptedSQLAgent, version_of
@@ -144,6 +144,4 @@ def write_prompts(path: Path, search: PromptSearch) -> None:
         "spent": asdict(search.ledger.spent),
         "templates": asdict(templates),
     }
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    write_whole(path, json.dumps(content, indent=2) + "\n")

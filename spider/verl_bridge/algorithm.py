@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 from agentlightning import Algorithm
 from agentlightning.types import Dataset
 
+from spider.files import write_whole
 from spider.run_logging import take_over_loggers
 from spider.verl_bridge.processes import end_run, mark_run, start_reaper
 from spider.verl_bridge.progress import Progress
@@ -119,9 +120,7 @@ class VERL(Algorithm):
             trainer.init()
             settings = _rollout_settings(self.config, trainer)
             servers = {"model": settings.model, "endpoints": list(settings.endpoints)}
-            written = progress.output_dir / "servers.json.part"
-            written.write_text(json.dumps(servers), encoding="utf-8")
-            written.replace(progress.output_dir / "servers.json")
+            write_whole(progress.output_dir / "servers.json", json.dumps(servers))
             log = RolloutLog(progress.output_dir / FILE)
             trainer.manager = StoreRolloutManager(store, adapter, settings, self._pulse, log)
             start_wandb(self.config, progress.output_dir, self.config.agentlightning.wandb_offline)

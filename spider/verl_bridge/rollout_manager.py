@@ -15,6 +15,7 @@ from agentlightning import LLM, EnqueueRolloutRequest, LightningStore, Rollout, 
 from agentlightning.adapter import TracerTraceToTriplet
 from agentlightning.emitter import find_final_reward
 
+from spider.chat_endpoint import CALL
 from spider.rollout_facts import read
 from spider.verl_bridge import rows
 from spider.verl_bridge.rollout_log import RolloutLog, call_texts
@@ -171,7 +172,7 @@ class StoreRolloutManager:
         return result
 
     async def _result(self, rollout: Rollout, spans: list[Span]) -> SessionResult:
-        result = SessionResult(calls=sum(span.name == "openai.chat.completion" for span in spans), facts=read(spans))
+        result = SessionResult(calls=sum(span.name == CALL for span in spans), facts=read(spans))
         if rollout.status != "succeeded":
             attempt = await self._store.get_latest_attempt(rollout.rollout_id)
             in_time = attempt is None or attempt.status not in ("timeout", "unresponsive")

@@ -4,7 +4,6 @@ import contextlib
 import os
 import pwd
 import shutil
-import socket
 import sqlite3
 import subprocess
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.chat_server import ChatServer
+from spider.ports import free_port
 from tests.training_run import Run, clean_up, one_step
 
 # litellm, which agentlightning imports, otherwise looks up a price list on the net and waits for it.
@@ -64,9 +64,7 @@ def postgres_url() -> Iterator[str]:
     user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
     if os.geteuid() == 0:  # PostgreSQL refuses to run as root
         shutil.chown(folder, user)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
 
     def run(program: str, *arguments: str) -> None:
         subprocess.run([found[-1] / program, *arguments], check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL)
@@ -94,9 +92,7 @@ def mariadb_url() -> Iterator[str]:
         message = "MariaDB isn't installed: apt-get install mariadb-server-core"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
     folder = Path(tempfile.mkdtemp(prefix="agent-mariadb-"))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     user = pwd.getpwuid(os.geteuid()).pw_name
     common = ["--no-defaults", f"--datadir={folder}/data", f"--user={user}"]
     setup = [installer, *common, "--auth-root-authentication-method=normal", "--skip-test-db"]
