@@ -61,13 +61,15 @@ class Step:
 
 @dataclass
 class Utilisation:
-    """Samples nvidia-smi's utilisation of all GPUs while a run goes on."""
+    """Samples nvidia-smi's utilisation of the visible GPUs while a run goes on."""
 
     samples: list[tuple[float, float]] = field(default_factory=list)
 
     def start(self) -> None:
         """Start sampling; without nvidia-smi there are no samples."""
         query = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "-lms", "200"]
+        if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
+            query += ["-i", visible]
         try:
             self._process = subprocess.Popen(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         except OSError:

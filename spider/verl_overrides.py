@@ -115,7 +115,7 @@ def _rollout(preset: Preset, seed: int) -> dict[str, object]:
         "n": preset.n,
         "log_prob_micro_batch_size_per_gpu": preset.micro_batch_size,
         "tensor_model_parallel_size": 1,
-        "dtype": preset.dtype,
+        "dtype": preset.rollout_dtype or preset.dtype,
         "gpu_memory_utilization": preset.gpu_memory_utilization,
         "max_model_len": preset.max_prompt_length + preset.max_response_length,
         "seed": seed,

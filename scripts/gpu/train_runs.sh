@@ -2,8 +2,9 @@
 # Trains side by side on a GPU machine without a network, in the background, and reports.
 #
 #   bash scripts/gpu/train_runs.sh start NAME PRESET [FLAGS…]    start one run; its folder is $WORK/NAME
+#   bash scripts/gpu/train_runs.sh wait PREFIX                  until the runs whose names begin so have ended
 #   bash scripts/gpu/train_runs.sh status                       the last lines of every run
-#   bash scripts/gpu/train_runs.sh collect                      what the runs measured, into $OUT
+#   bash scripts/gpu/train_runs.sh collect                      what the runs measured, into $OUT, an archive each
 #
 # scripts/gpu/prepare.sh has laid out packages and model. Memory is given to vLLM in bytes, because several engines
 # that start on one card mistake each other's memory for their own when they profile it.
@@ -23,6 +24,12 @@ start)
         --set actor_rollout_ref.rollout.enforce_eager=true \
         --set actor_rollout_ref.rollout.engine_kwargs.vllm.kv_cache_memory_bytes="${KV_BYTES:-6000000000}" \
         "$@" > "$WORK/$name.log" 2>&1 < /dev/null &
+    echo $! > "$WORK/$name.pid"
+    ;;
+wait)
+    for file in "$WORK/$2"*.pid; do
+        while kill -0 "$(cat "$file")" 2> /dev/null; do sleep 1; done
+    done
     ;;
 status)
     for log in "$WORK"/*.log; do
@@ -32,11 +39,14 @@ status)
     ;;
 collect)
     : "${OUT:?name the folder for the results}"
-    tar czf "$OUT/runs.tar.gz" -C "$WORK" --exclude=checkpoints --exclude=tasks .
+    for log in "$WORK"/*.log; do
+        name=$(basename "$log" .log)
+        tar czf "$OUT/$name.tar.gz" -C "$WORK" --exclude=checkpoints --exclude=tasks "$name" "$name.log"
+    done
     ls -l "$OUT"
     ;;
 *)
-    echo "usage: train_runs.sh start NAME PRESET [FLAGS…] | status | collect" >&2
+    echo "usage: train_runs.sh start NAME PRESET [FLAGS…] | wait PREFIX | status | collect" >&2
     exit 2
     ;;
 esac

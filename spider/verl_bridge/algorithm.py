@@ -29,7 +29,7 @@ from spider.verl_bridge.rollout_log import FILE, RolloutLog
 from spider.verl_bridge.run_folder import RunFolderError, forget_rollouts, latest_checkpoint, step_of
 from spider.verl_bridge.task_dataset import write_tasks
 from spider.verl_bridge.tracking import drop_curves_after, forwarded_environment, start_wandb
-from spider.verl_bridge.verl_config import resolve_config
+from spider.verl_bridge.verl_config import reach_last_step, resolve_config
 from spider.verl_bridge.watchdog import Pulse, Watchdog, run_watched
 
 if TYPE_CHECKING:
@@ -183,6 +183,7 @@ def _prepare(config: "DictConfig", output_dir: Path, train: Dataset[Any], val: D
         if not count:
             raise ValueError(f"the {split} data set is empty")
         config.data[f"{split}_files"] = str(path)
+    reach_last_step(config, len(train))
     vllm = "actor_rollout_ref.rollout.engine_kwargs.vllm.worker_extension_cls"
     if OmegaConf.select(config, vllm) is None:
         OmegaConf.update(config, vllm, "spider.verl_bridge.weight_channel.RunWorkerExtension", force_add=True)

@@ -4,6 +4,7 @@ import ast
 import difflib
 import functools
 import importlib.util
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -75,6 +76,18 @@ def resolve_config(overrides: Mapping[str, object]) -> "DictConfig":
     for path, value in _leaves(overrides):
         _check_key(base, path, value)
     return cast("DictConfig", OmegaConf.merge(base, OmegaConf.create(dict(overrides))))
+
+
+def reach_last_step(config: "DictConfig", questions: int) -> None:
+    """Have epochs enough for the steps: verl ends after its last epoch, with neither validation nor checkpoint.
+
+    Args:
+        config: verl's configuration; its `trainer.total_epochs` is raised where it falls short.
+        questions: Number of training questions.
+    """
+    trainer, steps_per_epoch = config.trainer, questions // config.data.train_batch_size
+    if trainer.total_training_steps and steps_per_epoch:
+        trainer.total_epochs = max(trainer.total_epochs, math.ceil(trainer.total_training_steps / steps_per_epoch))
 
 
 def _leaves(node: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:

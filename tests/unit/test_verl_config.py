@@ -6,7 +6,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from spider.presets import PRESETS
-from spider.verl_bridge.verl_config import DATACLASS_KEYS, UnknownKeyError, base_config, resolve_config
+from spider.verl_bridge.verl_config import DATACLASS_KEYS, UnknownKeyError, base_config, reach_last_step, resolve_config
 from spider.verl_overrides import to_verl
 
 
@@ -68,3 +68,17 @@ def test_keys_that_the_yaml_leaves_out_are_fields_of_verls_classes() -> None:
     names = {field.name for kind in (RolloutConfig, FSDPEngineConfig) for field in fields(kind)}
     sections = {key.removeprefix("actor_rollout_ref.").partition(".")[2] for key in DATACLASS_KEYS}
     assert {section.removeprefix("fsdp_config.").partition(".")[0] for section in sections} <= names
+
+
+@pytest.mark.parametrize(("steps", "epochs"), [(43, 1), (44, 2), (80, 2), (87, 3), (None, 1)])
+def test_epochs_suffice_for_the_steps(steps: int | None, epochs: int) -> None:
+    course = {"total_training_steps": steps, "total_epochs": 1}
+    config = resolve_config({"trainer": course, "data": {"train_batch_size": 16}})
+    reach_last_step(config, questions=702)
+    assert config.trainer.total_epochs == epochs
+
+
+def test_epochs_asked_for_are_not_taken_away() -> None:
+    config = resolve_config({"trainer": {"total_training_steps": 3, "total_epochs": 2}, "data": {"train_batch_size": 16}})
+    reach_last_step(config, questions=702)
+    assert config.trainer.total_epochs == 2
