@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.1
 """Seconds between two looks at the store for finished rollouts."""
 
-FINISHED = ("succeeded", "failed", "cancelled")
-
-
 @dataclass(frozen=True)
 class RolloutSettings:
     """How prompts become rollouts.
@@ -132,12 +129,10 @@ class StoreRolloutManager:
         open_groups = dict(enumerate(groups))
         while waiting:
             await asyncio.sleep(POLL_SECONDS)
-            for rollout_id in list(waiting):
-                rollout = await self._store.get_rollout_by_id(rollout_id)
-                if rollout is not None and rollout.status in FINISHED:
-                    results[rollout_id] = await self._collect(rollout)
-                    waiting.discard(rollout_id)
-                    self._pulse.beat()
+            for rollout in await self._store.wait_for_rollouts(rollout_ids=list(waiting), timeout=0):
+                results[rollout.rollout_id] = await self._collect(rollout)
+                waiting.discard(rollout.rollout_id)
+                self._pulse.beat()
             for i in [i for i, ids in open_groups.items() if waiting.isdisjoint(ids)]:
                 sessions = [results.pop(rollout_id) for rollout_id in open_groups.pop(i)]
                 await asyncio.to_thread(self._finish_group, prompts[i], sessions, partition)
