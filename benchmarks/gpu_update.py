@@ -1,10 +1,10 @@
 """Speed of an update on one GPU, without vLLM or Ray: forward and backward of packed rows, variant by variant.
 
-    python -m benchmarks.gpu_update [--only TEXT] [--output FILE]
+    python -m benchmarks.gpu_update [--only TEXT ...] [--output FILE]
 
 The model has the shape of Qwen2.5-Coder-1.5B and random weights, float32 under FSDP2 with bfloat16 computation, as
-verl keeps it. Rows of 700 prompt and 128 response tokens are packed to 16k, 32k or 64k tokens. Each variant runs once
-to warm up and then three times, or for five seconds; the mean is shown. Variants differ in:
+verl keeps it. Rows of 700 prompt and 128 response tokens are packed to 8k, 16k, 32k or 64k tokens. Each variant runs
+once to warm up and then three times, or for five seconds; the mean is shown. Variants differ in:
 
 - attention: transformers' ``sdpa`` with its dense mask; ``varlen``, torch's flash kernel, from this repository;
 - checkpointing: activations are computed again in the backward pass, or kept;
@@ -59,6 +59,7 @@ class Variant:
 
 
 VARIANTS = [
+    Variant(8, "varlen", False, "responses"),
     Variant(16, "varlen", True, "responses"),
     Variant(16, "varlen", False, "responses"),
     Variant(32, "varlen", True, "responses"),
@@ -77,7 +78,9 @@ VARIANTS = [
 def main(arguments: list[str] | None = None) -> int:
     """Measure all variants; 1 when none could be measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="TEXT", help="only variants with this in their name")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], metavar="TEXT", help="only variants with one of these in their name"
+    )
     parser.add_argument("--seconds", type=float, default=170.0, help="when to stop, done or not (default: 170)")
     parser.add_argument(
         "--output",
@@ -92,7 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.run:
         run_here([variant for variant in VARIANTS if str(variant) in options.run])
         return 0
-    names = [str(variant) for variant in VARIANTS if options.only in str(variant)]
+    names = [str(variant) for variant in VARIANTS if any(text in str(variant) for text in options.only)]
     results = run_apart(names, time.monotonic() + options.seconds, options.output)
     return 0 if any("seconds" in result for result in results) else 1
 

@@ -1,21 +1,27 @@
 #!/usr/bin/env bash
 # Starts learning runs side by side on one GPU, in the background (scripts/gpu/train_runs.sh reports):
 #
-#   bash scripts/gpu/learning.sh sample       # after . scripts/gpu/prepare.sh: three seeds on the sample data
-#   bash scripts/gpu/learning.sh spider       # on Spider in /tmp/spider: the writer alone, and every node
+#   bash scripts/gpu/learning.sh sample [FLAGS…]     # after . scripts/gpu/prepare.sh: seeds on the sample data
+#   bash scripts/gpu/learning.sh spider [FLAGS…]     # on Spider in /tmp/spider: the writer alone, and every node
 #
-# CUDA_VISIBLE_DEVICES picks the card; RATE, STEPS, FREQ (of validation) and NAME (the runs' prefix) change a run.
+# FLAGS are train_sql_agent's. CUDA_VISIBLE_DEVICES picks the card; RATE (learning rate), STEPS, FREQ (steps between
+# validations), SEEDS or NODES, and NAME (the runs' prefix) change what runs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+export KV_BYTES=${KV_BYTES:-3000000000}
+kind=${1:-}
+shift || true
 common=(--set trainer.save_freq=-1
     --set actor_rollout_ref.actor.use_torch_compile=false
     --set actor_rollout_ref.actor.fsdp_config.use_torch_compile=false
-    --set actor_rollout_ref.actor.optim.lr="${RATE:-5e-5}")
+    --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384
+    --set actor_rollout_ref.actor.optim.lr="${RATE:-5e-5}"
+    --set actor_rollout_ref.actor.optim.lr_warmup_steps=5 "$@")
 run() { bash scripts/gpu/train_runs.sh start "$@" "${common[@]}"; }
 
-case ${1:-} in
+case $kind in
 sample)
-    for seed in 42 43 44; do
+    for seed in ${SEEDS:-42 43 44}; do
         run "${NAME:-sample}-$seed" smollm2 --seed "$seed" --steps "${STEPS:-43}" --set trainer.test_freq="${FREQ:-10}"
     done
     ;;
@@ -28,7 +34,7 @@ spider)
     done
     ;;
 *)
-    echo "usage: learning.sh sample | spider" >&2
+    echo "usage: learning.sh sample | spider [FLAGS…]" >&2
     exit 2
     ;;
 esac
