@@ -23,6 +23,9 @@ CPU_SEQUENCES = 32
 CPU_FULL_SEQUENCES = 4
 """The CPU's key-value cache holds this many sequences of full length; 32 run at once when they are shorter."""
 
+CPU_EXECUTOR = "vllm.v1.executor.uniproc_executor.UniProcExecutor"
+"""The engine computes itself: with a worker process it would spin on one core to wait for it."""
+
 
 @dataclass(frozen=True)
 class Model:
@@ -121,6 +124,7 @@ def server_command(
     if machine == "cpu":
         # Compiled graphs take minutes to make here and gain little.
         command += ["--dtype", cpu_dtype(), "--enforce-eager", "--max-num-seqs", str(CPU_SEQUENCES)]
+        command += ["--distributed-executor-backend", CPU_EXECUTOR]
     elif machine == "npu":
         command += ["--dtype", "bfloat16", "--enforce-eager"]
     return command

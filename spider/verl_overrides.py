@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from spider.presets import Preset, model_path
+from spider.server_flags import CPU_EXECUTOR
 
 LORA_ALPHA = 32
 """The adapters' output is scaled by this over their rank, so that one learning rate suits every rank."""
@@ -132,8 +133,7 @@ def _rollout(preset: Preset, seed: int) -> dict[str, object]:
             "engine_kwargs": {
                 "vllm": {
                     "worker_extension_cls": "spider.verl_bridge.cpu_worker_extension.CPUWorkerExtension",
-                    # The engine computes itself: with a worker process it would spin on one core to wait for it.
-                    "distributed_executor_backend": "vllm.v1.executor.uniproc_executor.UniProcExecutor",
+                    "distributed_executor_backend": CPU_EXECUTOR,
                 }
             },
         }

@@ -1,7 +1,7 @@
 """A real training run on CPU, started as a person would start it, and what its files and its server showed.
 
-The run has one step of four rollouts, so that it takes minutes; an entropy bonus makes sure that the weights move even
-when all rollouts of a question agree.
+The run has five steps of four rollouts with short prompts, so that it takes minutes; an entropy bonus makes sure that
+the weights move even when all rollouts of a question agree.
 """
 
 import csv
@@ -20,7 +20,9 @@ from spider.verl_bridge.processes import RUN_ID, end_run
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = "SELECT name FROM singer WHERE age > 30 ORDER BY name LIMIT 5"
+STEPS, VALIDATION = 5, 3
 SMALL = [
+    "data.max_response_length=64",
     "data.train_batch_size=2",
     "actor_rollout_ref.actor.ppo_mini_batch_size=2",
     "actor_rollout_ref.rollout.n=2",
@@ -51,7 +53,7 @@ def start(output_dir: Path, run_id: str, *flags: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "spider.train_sql_agent", "tiny", "--output-dir", str(output_dir), *flags]
     settings = [argument for setting in SMALL for argument in ("--set", setting)]
     return subprocess.Popen(
-        [*command, *settings],
+        [*command, "--context-chars", "500", *settings],
         cwd=ROOT,
         env=os.environ | {RUN_ID: run_id},
         stdout=subprocess.PIPE,
@@ -84,13 +86,13 @@ def watch_server(run: Run, stop: threading.Event) -> None:
         run.served.append([next(iter(entry.values()))["logprob"] for entry in entries])
 
 
-def one_step(output_dir: Path) -> Run:
-    """One step in which every node is trained, validated before and after."""
+def five_steps(output_dir: Path) -> Run:
+    """Five steps in which every node is trained, validated before and after."""
     run = Run(output_dir, uuid.uuid4().hex)
     stop = threading.Event()
     watcher = threading.Thread(target=watch_server, args=(run, stop))
     dump = f"trainer.rollout_data_dir={output_dir / 'rows'}"
-    flags = ("--active-agent", "all", "--steps", "1", "--val-limit", "3", "--set", dump)
+    flags = ("--active-agent", "all", "--steps", str(STEPS), "--val-limit", str(VALIDATION), "--set", dump)
     process = start(output_dir, run.run_id, *flags)
     watcher.start()
     try:

@@ -15,7 +15,8 @@ import pytest
 
 from benchmarks.chat_server import ChatServer
 from spider.ports import free_port
-from tests.training_run import Run, clean_up, one_step
+from tests.served_model import Served, serve_and_ask
+from tests.training_run import Run, clean_up, five_steps
 
 # litellm, which agentlightning imports, otherwise looks up a price list on the net and waits for it.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -119,8 +120,14 @@ def mariadb_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Served:
+    """What happened while the model was served, before any training."""
+    return serve_and_ask(tmp_path_factory.mktemp("served"))
+
+
+@pytest.fixture(scope="session")
 def training_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """One real training step, which takes minutes: the tests that need a trained model or its files share it."""
-    run = one_step(tmp_path_factory.mktemp("training") / "run")
+    """Five real training steps, which take minutes: the tests that need a trained model or its files share them."""
+    run = five_steps(tmp_path_factory.mktemp("training") / "run")
     yield run
     clean_up(run)

@@ -1,6 +1,7 @@
 """A real run on CPU that is killed, resumed, and asked to stop: two starts and three small steps.
 
-Four training questions make epochs of two steps, so the run is killed at an epoch's end and goes on in the next one.
+Two training questions, one a step, make epochs of two steps: the run is killed at the first epoch's end, and the next
+one asks them in another order.
 """
 
 import csv
@@ -24,8 +25,9 @@ from spider.verl_bridge.processes import RUN_ID, end_run, run_processes
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = [
-    "data.train_batch_size=2",
-    "actor_rollout_ref.actor.ppo_mini_batch_size=2",
+    "data.train_batch_size=1",
+    "data.max_response_length=64",
+    "actor_rollout_ref.actor.ppo_mini_batch_size=1",
     "actor_rollout_ref.rollout.n=2",
     "trainer.save_freq=2",
     "trainer.total_epochs=3",
@@ -98,7 +100,7 @@ def wait_until(is_so: Callable[[], bool], process: subprocess.Popen[str], second
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcome]:
     folder = tmp_path_factory.mktemp("control") / "run"
-    pd.read_parquet(data_dir() / "train_spider.parquet").iloc[:4].to_parquet(folder.parent / "train.parquet")
+    pd.read_parquet(data_dir() / "train_spider.parquet").iloc[:2].to_parquet(folder.parent / "train.parquet")
     first, second = uuid.uuid4().hex, uuid.uuid4().hex
     result = Outcome(folder, -1, -1, "", -1)
     try:
@@ -151,7 +153,7 @@ def test_questions_are_those_of_an_unbroken_run(outcome: Outcome) -> None:
 
     dataset = TaskDataset(str(outcome.folder / "tasks" / "train.jsonl"))
     sampler = create_rl_sampler(resolve_config({"data": {"seed": 42}}).data, dataset)
-    loader = StatefulDataLoader(dataset, batch_size=2, drop_last=True, collate_fn=collate_fn, sampler=sampler)
+    loader = StatefulDataLoader(dataset, batch_size=1, drop_last=True, collate_fn=collate_fn, sampler=sampler)
     batches = list(itertools.chain(loader, loader))
     asked = [{task["question"] for task in batch["task"]} for batch in batches]
     assert [outcome.questions(step) for step in (1, 2, 3)] == asked[:3]

@@ -5,12 +5,13 @@ import signal
 import time
 import uuid
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from spider.verl_bridge.processes import end_run, run_processes
-from tests.training_run import Run, start, token_ids
+from tests.training_run import STEPS, Run, start, token_ids
 
 pytestmark = pytest.mark.slow
 
@@ -25,34 +26,39 @@ def test_run_ends_well(run: Run) -> None:
     assert run.exit_code == 0, run.output
 
 
-def test_rows_are_the_traced_calls_of_the_matched_nodes(run: Run) -> None:
+def records(run: Run, mode: str) -> list[dict[str, Any]]:
+    """The recorded rollouts of training, or of validation."""
     lines = (run.output_dir / "rollouts.jsonl").read_text(encoding="utf-8").splitlines()
-    trained = [record for record in map(json.loads, lines) if record["mode"] == "train"]
-    assert len(trained) == 4
+    return [record for record in map(json.loads, lines) if record["mode"] == mode]
+
+
+def test_rows_are_the_traced_calls_of_the_matched_nodes(run: Run) -> None:
+    trained = records(run, "train")
+    assert len(trained) == 4 * STEPS
     assert sum(float(step["rows"]) for step in run.steps) == sum(record["calls"] for record in trained)
     assert all(record["calls"] == len(record["turns"]) for record in trained)
 
 
 def test_dumped_rows_hold_the_agents_own_prompts(run: Run) -> None:
-    lines = (run.output_dir / "rows" / "1.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    real = [row for row in rows if not row["uid"].startswith("pad")]
-    assert len(real) == float(run.steps[0]["rows"])
-    assert all("Question:" in row["input"] for row in real)
+    for step in run.steps:
+        lines = (run.output_dir / "rows" / f"{step['step']}.jsonl").read_text(encoding="utf-8").splitlines()
+        rows = [json.loads(line) for line in lines]
+        real = [row for row in rows if not row["uid"].startswith("pad")]
+        assert len(real) == float(step["rows"])
+        assert all("Question:" in row["input"] for row in real)
 
 
 def test_every_rollout_is_recorded_with_its_replies(run: Run) -> None:
-    lines = (run.output_dir / "rollouts.jsonl").read_text(encoding="utf-8").splitlines()
-    records = [json.loads(line) for line in lines]
-    trained = [record for record in records if record["mode"] == "train"]
-    assert sum(record["reward"] for record in trained) / len(trained) == pytest.approx(float(run.steps[0]["reward"]))
-    assert {record["step"] for record in trained} == {1}
-    assert {record["step"] for record in records if record["mode"] == "val"} == {0, 1}
-    assert all(record["turns"][0]["node"] == "write_query" and record["turns"][0]["text"] for record in records)
+    trained, validated = records(run, "train"), records(run, "val")
+    for step in run.steps:
+        rewards = [record["reward"] for record in trained if record["step"] == int(step["step"])]
+        assert np.mean(rewards) == pytest.approx(float(step["reward"]))
+    assert {record["step"] for record in validated} == {0, STEPS}
+    assert all(each["turns"][0]["node"] == "write_query" and each["turns"][0]["text"] for each in trained + validated)
 
 
-def test_no_rollout_is_dropped(run: Run) -> None:
-    assert [step["dropped"] for step in run.steps] == ["0"]
+def test_every_step_is_made_and_no_rollout_dropped(run: Run) -> None:
+    assert [(step["step"], step["dropped"]) for step in run.steps] == [(f"{n + 1}", "0") for n in range(STEPS)]
 
 
 def test_rollout_and_trainer_agree_at_every_step(run: Run) -> None:
@@ -85,7 +91,7 @@ def test_served_log_probs_after_the_run_are_those_of_the_checkpoint(run: Run) ->
 
 
 def test_checkpoint_and_learning_curve_are_written(run: Run) -> None:
-    assert (run.output_dir / "checkpoints" / "latest_checkpointed_iteration.txt").read_text() == "1"
+    assert (run.output_dir / "checkpoints" / "latest_checkpointed_iteration.txt").read_text() == str(STEPS)
     assert (run.output_dir / "learning_curve.png").stat().st_size > 0
 
 
