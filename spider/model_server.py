@@ -271,6 +271,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _serve(server: Server) -> int:
+    plan(server)  # a wrong name is said before anything is
+    require_free_port(server.host, server.port)
     logger.info("loading %s; what vLLM prints goes to %s", server.model, server.log_file)
     started = time.monotonic()
     with running(server) as process:

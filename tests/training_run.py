@@ -26,7 +26,6 @@ SMALL = [
     "data.train_batch_size=2",
     "actor_rollout_ref.actor.ppo_mini_batch_size=2",
     "actor_rollout_ref.rollout.n=2",
-    "actor_rollout_ref.actor.optim.lr=1e-4",
     "actor_rollout_ref.actor.entropy_coeff=0.01",
 ]
 
@@ -87,12 +86,12 @@ def watch_server(run: Run, stop: threading.Event) -> None:
 
 
 def five_steps(output_dir: Path) -> Run:
-    """Five steps in which every node is trained, validated before and after."""
+    """Five steps in which the nodes that write queries are trained, validated before and after."""
     run = Run(output_dir, uuid.uuid4().hex)
     stop = threading.Event()
     watcher = threading.Thread(target=watch_server, args=(run, stop))
     dump = f"trainer.rollout_data_dir={output_dir / 'rows'}"
-    flags = ("--active-agent", "all", "--steps", str(STEPS), "--val-limit", str(VALIDATION), "--set", dump)
+    flags = ("--steps", str(STEPS), "--val-limit", str(VALIDATION), "--set", dump)
     process = start(output_dir, run.run_id, *flags)
     watcher.start()
     try:
@@ -101,6 +100,8 @@ def five_steps(output_dir: Path) -> Run:
     finally:
         stop.set()
         watcher.join()
+        if process.poll() is None:  # out of time, or Ctrl-C
+            clean_up(run)
     return run
 
 

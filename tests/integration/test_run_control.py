@@ -78,7 +78,7 @@ def start(folder: Path, run_id: str, *flags: str) -> subprocess.Popen[str]:
     settings = [argument for setting in SMALL for argument in ("--set", setting)]
     command = [sys.executable, "-m", "spider.train_sql_agent", "tiny", "--output-dir", str(folder), "--wandb"]
     questions = ["--train-files", str(folder.parent / "train.parquet"), "--steps", "6", "--val-limit", "2"]
-    small = ["--max-turns", "1", "--context-chars", "500"]
+    small = ["--active-agent", "all", "--max-turns", "1", "--context-chars", "500"]
     return subprocess.Popen(
         [*command, *questions, *small, *settings, *flags],
         cwd=ROOT,
@@ -137,6 +137,14 @@ def test_run_asked_to_stop_finishes_its_step_and_ends_well(outcome: Outcome) -> 
 def test_resumed_run_goes_on_after_the_checkpoints_step(outcome: Outcome) -> None:
     assert f"continuing after step {KILLED_AT}" in outcome.output
     assert [row["step"] for row in outcome.progress() if row["reward"]] == ["1", "2", "3"]
+
+
+def test_every_call_is_a_row_where_all_nodes_are_trained(outcome: Outcome) -> None:
+    for row in outcome.progress():
+        if row["reward"]:
+            records = [record for record in rollouts(outcome.folder) if record["step"] == int(row["step"])]
+            assert [record["calls"] for record in records] == [2, 2], "a query and its check"
+            assert row["rows"] == "4"
 
 
 def test_validation_is_not_repeated(outcome: Outcome) -> None:

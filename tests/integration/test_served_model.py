@@ -1,7 +1,7 @@
 """The real model behind `scripts/serve.sh`, asked by every command that can ask one, without and with a strategy.
 
-The prompt search is a tiny one. A model of 135M parameters hardly edits an instruction (one edit was a query): the search
-has to cope, and to keep the usual instructions unless an edit is better.
+The prompt search is a tiny one. A model of 135M parameters can't edit an instruction (what it once wrote was a query):
+the search has to cope, and to keep the usual instructions unless an edit is better.
 """
 
 import json
