@@ -69,14 +69,14 @@ def token_ids(model: str) -> list[int]:
 
 
 def watch_server(run: Run, stop: threading.Event) -> None:
-    """Ask the run's own server, again and again, for its log-probs of one text."""
+    """Ask the run's own server, now and then, for its log-probs of one text; each time costs the run some seconds."""
     file = run.output_dir / "servers.json"
     while not file.is_file():
         if stop.wait(0.5):
             return
     servers = json.loads(file.read_text(encoding="utf-8"))
     request = {"model": servers["model"], "prompt": token_ids(servers["model"]), "max_tokens": 1, "prompt_logprobs": 0}
-    while not stop.wait(1.0):
+    while not stop.wait(3.0):
         try:
             reply = httpx.post(f"{servers['endpoints'][0]}/completions", json=request, timeout=60).raise_for_status()
         except httpx.HTTPError:
