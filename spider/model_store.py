@@ -1,8 +1,10 @@
 """Model folders that are either complete and verified or not there at all.
 
 A model is built in a hidden folder beside its final place and renamed into it as the last step, so an interrupted
-build never looks like a finished one. A marker file records what the model was made from and the hash of every file;
-a folder whose marker is missing, speaks of other inputs or disagrees with its files is built again.
+build never looks like a finished one. A marker file records what the model was made from and the hash of every file.
+
+A folder that isn't the model is built again where nothing can be lost: it was made from the same origin, and its files
+are those of its marker, cut short or missing at most. Any other folder may be someone's work, and is left alone.
 """
 
 import fcntl
@@ -17,6 +19,8 @@ from pathlib import Path
 from spider.data import shown
 
 MARKER = "made_from.json"
+ORIGIN = ("gguf", "repo", "path", "checkpoint", "shards")
+"""What of a recipe says which model it is; the rest is how it is made, and may change."""
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +68,24 @@ def problem_with(folder: Path, recipe: Recipe) -> str | None:
     return f"damaged or changed: {', '.join(changed)}" if changed else None
 
 
+def loss_by_building(folder: Path, recipe: Recipe) -> str | None:
+    """Say what would be lost if `folder` were built again by `recipe`; None when nothing would."""
+    if not folder.exists():
+        return None
+    try:
+        marker = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        before, recorded, sizes = dict(marker["recipe"]), dict(marker["files"]), dict(marker.get("sizes", {}))
+    except (OSError, ValueError, KeyError, TypeError):
+        return f"it has no {MARKER} that can be read"
+    if any(before.get(name) != recipe.get(name) for name in ORIGIN):
+        origins = (str(before[name]) for name in ("repo", "path", "checkpoint", "source") if before.get(name))
+        return f"it was made from {next(origins, 'something else')}"
+    for name, found in hash_folder(folder).items():
+        if found != recorded.get(name) and (folder / name).stat().st_size >= sizes.get(name, 0):
+            return f"{name} was changed" if name in recorded else f"{name} was added"
+    return None
+
+
 def incomplete(folder: Path) -> str | None:
     """Say what a Hugging Face model folder lacks to be loaded: config, weights or tokenizer; None when it has all."""
     try:
@@ -105,15 +127,16 @@ def ensure_model(
         True when the model was built, False when it was there already.
 
     Raises:
-        FileExistsError: `folder` has no marker, so it may be someone's own work and is left alone.
+        FileExistsError: `folder` holds something else that building would lose; it is left alone.
     """
     with locked(folder.parent / f".{folder.name}.lock"):
         problem = problem_with(folder, recipe)
         if problem is None:
             return False
-        if folder.exists() and not (folder / MARKER).exists():
+        if loss := loss_by_building(folder, recipe):
             raise FileExistsError(
-                f"{folder} was not made by this program ({problem}): move or delete it, then run again"
+                f"{folder} is not the model that belongs there ({loss}) and is left as it is: "
+                "move or delete it, then run again"
             )
         logger.info("Building %s: %s", shown(folder), problem)
         partial = folder.with_name(f".{folder.name}.partial")
@@ -122,7 +145,9 @@ def ensure_model(
         partial.mkdir(parents=True, exist_ok=True)
         try:
             notes = build(partial) or {}
-            marker = {"recipe": dict(recipe), **notes, "files": hash_folder(partial)}
+            files = hash_folder(partial)
+            sizes = {name: (partial / name).stat().st_size for name in files}
+            marker = {"recipe": dict(recipe), **notes, "files": files, "sizes": sizes}
             (partial / MARKER).write_text(json.dumps(marker, indent=2) + "\n", encoding="utf-8")
             shutil.rmtree(folder, ignore_errors=True)
             partial.rename(folder)

@@ -76,15 +76,37 @@ def spoil_the_marker(folder: Path) -> None:
     (folder / MARKER).write_text('{"recipe": ')
 
 
-@pytest.mark.parametrize("damage", [flip_a_byte, truncate, delete_a_file, add_a_file, spoil_the_marker])
-def test_a_damaged_model_is_built_again(model: Path, damage: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("damage", [truncate, delete_a_file])
+def test_a_partly_written_model_is_built_again(model: Path, damage: Callable[[Path], None]) -> None:
     damage(model)
     assert ensure_model(model, RECIPE, write_model)
     assert hash_folder(model).keys() == {"config.json", "weights/part.safetensors"}
     assert problem_with(model, RECIPE) is None
 
 
-def test_a_model_of_another_recipe_is_built_again(model: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (flip_a_byte, "part.safetensors was changed"),
+        (add_a_file, "extra.json was added"),
+        (spoil_the_marker, "can be read"),
+    ],
+)
+def test_a_model_that_was_changed_is_left_alone(model: Path, change: Callable[[Path], None], said: str) -> None:
+    change(model)
+    before = hash_folder(model)
+    with pytest.raises(FileExistsError, match=said):
+        ensure_model(model, RECIPE, refuse)
+    assert hash_folder(model) == before
+
+
+def test_a_model_of_another_origin_is_left_alone(model: Path) -> None:
+    with pytest.raises(FileExistsError, match=r"made from somewhere==1.*move or delete it"):
+        ensure_model(model, {**RECIPE, "repo": "owner/tiny"}, refuse)
+    assert problem_with(model, RECIPE) is None
+
+
+def test_a_model_of_the_same_origin_is_built_another_way(model: Path) -> None:
     assert ensure_model(model, {**RECIPE, "adapter": "abc"}, write_model)
 
 
