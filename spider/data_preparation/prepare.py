@@ -1,4 +1,4 @@
-"""From a source to a data folder: databases first, task files last, so that a half-made folder is never used.
+"""From a source to a data folder, made whole beside what is there and moved into place as the last step.
 
     report = prepare(open_source(Path("spider-data.zip")), Path("data"))
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,10 +22,12 @@ from spider.data_preparation.golds import BAD, judge_all
 from spider.data_preparation.report import MANIFEST, Report, SplitReport, read_manifest, write_manifest
 from spider.data_preparation.source import Place, Question, Source, SourceError
 from spider.download import require_space
+from spider.model_store import locked
 
 TRAIN, DEV, TEST = "train_spider", "dev", "test"
 SAMPLES = {"test_dev": (100, 42), "test_dev_500": (500, 0)}  # rows and pandas' random_state
 FOLDERS = {TRAIN: "database"}  # every other split's databases lie in test_database/
+STAGED = ".preparing"  # where the folder is made, inside of it: on the same disk
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +59,7 @@ def prepare(
     seconds: float = 10.0,
     quiet: bool = False,
 ) -> Report:
-    """Write a data folder and return what went into it.
+    """Write a data folder and return what went into it; ended before its end, it leaves the folder as it was.
 
     Args:
         source: Spider, from `open_source`.
@@ -71,6 +74,19 @@ def prepare(
         DownloadError: the disk is too small.
     """
     refuse_to_overwrite(output, force)
+    staged = output / STAGED
+    with locked(output / f"{STAGED}.lock"):
+        shutil.rmtree(staged, ignore_errors=True)  # what a killed call left
+        try:
+            report = prepare_in(staged, source, name, seconds, quiet)
+            move_into_place(staged, output)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+    return report
+
+
+def prepare_in(output: Path, source: Source, name: str, seconds: float, quiet: bool) -> Report:
+    """Write a data folder where there is none."""
     splits, wanted = splits_of(source)
     databases = bring_databases(source, splits, output, quiet)
     report = Report(name, databases=database_report(source, databases))
@@ -95,6 +111,25 @@ def prepare(
     written = [output / f"{split}.parquet" for split, rows in usable.items() if rows]
     write_manifest(output, report, written + [found.path for found in databases.values() if found.contents])
     return report
+
+
+def move_into_place(staged: Path, output: Path) -> None:
+    """Put a prepared folder's files in place of an earlier one's, whose other files go. Ctrl-C waits for the end."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        earlier = read_manifest(output).get("files", {})
+        names = [path.relative_to(staged) for path in sorted(staged.rglob("*")) if path.is_file()]
+        # The record last: whatever ends this half-way, --verify finds files that are not the recorded ones.
+        for name in sorted(names, key=lambda name: (name.name == MANIFEST, name.suffix == ".parquet")):
+            (output / name).parent.mkdir(parents=True, exist_ok=True)
+            (staged / name).replace(output / name)
+        for name in set(map(Path, earlier)) - set(names):
+            if name.suffix == ".sqlite" and name.parent.name == name.stem:
+                shutil.rmtree((output / name).parent, ignore_errors=True)
+            else:
+                (output / name).unlink(missing_ok=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def refuse_to_overwrite(output: Path, force: bool) -> None:
@@ -156,16 +191,7 @@ def bring_databases(
             continue
         copy_database(place, path)
         databases[folder, db_id] = Database(path, look_into(path))
-    remove_others(output, {database.path for database in databases.values() if database.contents})
     return databases
-
-
-def remove_others(output: Path, kept: set[Path]) -> None:
-    """Remove what an earlier preparation brought and this one doesn't need; nothing that it did not bring."""
-    for name in read_manifest(output).get("files", {}):
-        path = output / name
-        if path.suffix == ".sqlite" and path not in kept and path.is_file():
-            shutil.rmtree(path.parent)
 
 
 def size_of(place: Place) -> int:
@@ -223,7 +249,7 @@ def leave_out(
 
 
 def write_task_files(splits: dict[str, list[dict[str, str]]], output: Path) -> None:
-    """Write each split as `<split>.parquet`, whole or not at all; one without rows is not written."""
+    """Write each split as `<split>.parquet`; one without rows is not written."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -231,13 +257,8 @@ def write_task_files(splits: dict[str, list[dict[str, str]]], output: Path) -> N
 
     schema = pa.schema([(name, pa.string()) for name in COLUMNS])
     for split, rows in splits.items():
-        path = output / f"{split}.parquet"
-        if not rows:
-            path.unlink(missing_ok=True)
-            continue
-        partial = path.with_name(f".{path.name}.partial")
-        pq.write_table(pa.Table.from_pylist(rows, schema=schema), partial)
-        partial.replace(path)
+        if rows:
+            pq.write_table(pa.Table.from_pylist(rows, schema=schema), output / f"{split}.parquet")
 
 
 def database_report(source: Source, databases: dict[tuple[str, str], Database]) -> dict[str, dict[str, str]]:
