@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Serves a model with vLLM's OpenAI server, with the flags that this machine and the model need:
 #
-#     bash scripts/serve.sh MODEL [--port 8000] [--context N] [--device cuda|cpu|npu] [-- FLAGS OF VLLM…]
+#     bash scripts/serve.sh MODEL [--port 8000] [--context-tokens N] [--device cuda|cpu|npu] [-- FLAGS OF VLLM…]
 #
 # MODEL is a folder, the name of one below model/ or a hub's name. Once it says `ready`, `python spider/sql_agent.py`
 # asks it, with no further setting. Ctrl-C ends it. --help lists all flags, --dry-run prints vLLM's command.

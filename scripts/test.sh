@@ -19,7 +19,9 @@ install() {
         echo "test: ${*##--*} could not be installed" >&2
 }
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || install postgresql
-[[ -x /usr/sbin/mariadbd ]] || install --no-install-recommends mariadb-server-core
+# my_print_defaults, which the server's own installer calls, is the client's.
+[[ -x /usr/sbin/mariadbd && -x /usr/bin/my_print_defaults ]] ||
+    install --no-install-recommends mariadb-server-core mariadb-client-core
 command -v chromium >/dev/null || install --no-install-recommends chromium fonts-dejavu-core
 bash scripts/lint.sh
 exec .venv/bin/python -m pytest

@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -66,11 +66,12 @@ def live_endpoint(url: str | None, model: str | None) -> ChatEndpoint:
         ValueError: it isn't a URL, it doesn't answer, or it refuses the model.
     """
     from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
+    from spider.first_model import first_model
 
     found = endpoint_from_environment(url, model)
     hint = "start one with `bash scripts/serve.sh MODEL`, or put yours into .env: OPENAI_BASE_URL=http://…/v1"
     try:
-        model = found.model or ChatEndpoint(found.base_url, "", {}, found.api_key, retries=0).models()[0]
+        model = found.model or first_model(replace(found, retries=0))
         wanted = {"return_token_ids": True, "logprobs": True}
         short = {"max_completion_tokens": 1}
         probe = ChatEndpoint(found.base_url, model, {**wanted, **short}, found.api_key, retries=0)
@@ -85,8 +86,6 @@ def live_endpoint(url: str | None, model: str | None) -> ChatEndpoint:
             with_ids = False
     except EndpointError as error:
         raise ValueError(f"the endpoint doesn't work: {error}; {hint}") from error
-    except IndexError:
-        raise ValueError(f"{found.base_url} serves no model: give --model, or MODEL in .env") from None
     if not with_ids:
         logger.warning("%s returns no token ids: fine for debugging, useless for training", found.base_url)
     return ChatEndpoint(found.base_url, model, wanted if with_ids else {}, found.api_key)

@@ -38,7 +38,12 @@ def parser() -> argparse.ArgumentParser:
     model.add_argument("--limit", type=positive, metavar="N", help="N of its questions, evenly spread over the file")
     model.add_argument("--max-turns", type=positives, default=[3], metavar="N,…", help="turns of a question (3)")
     model.add_argument(
-        "--context", type=positives, default=[2048], metavar="N,…", help="characters of schema and of result (2048)"
+        "--context-chars",
+        "--context",
+        type=positives,
+        default=[2048],
+        metavar="N,…",
+        help="most characters of schema and of result in a prompt (2048)",
     )
     model.add_argument("--samples", type=positive, default=1, metavar="N", help="answers a question, for pass@k (1)")
     model.add_argument("--temperature", type=float, metavar="T", help="0 is greedy (0; 1 with several samples)")

@@ -1,6 +1,6 @@
 """Serve a model with vLLM's OpenAI server, with the flags that this machine and the model need.
 
-    bash scripts/serve.sh MODEL [--port 8000] [--context N] [--device cpu] [-- FLAGS OF VLLM …]
+    bash scripts/serve.sh MODEL [--port 8000] [--context-tokens N] [--device cpu] [-- FLAGS OF VLLM …]
 
 MODEL is a folder, the name of one below ``model/``, or a hub's name. The command ends when the server does; Ctrl-C ends
 both. `running` is the same for programs.
@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from spider.arguments import positive
 from spider.data import ROOT
 from spider.presets import model_path
 from spider.server_flags import (
@@ -144,7 +145,7 @@ def plan(server: Server) -> tuple[list[str], dict[str, str]]:
     model, machine = find_model(server.model), server.device or find_machine()
     limit = model.integer("max_position_embeddings")
     if server.context and limit and server.context > limit:
-        raise ServerError(f"--context {server.context}: {model.name} has {limit} positions; give at most that many")
+        raise ServerError(f"--context-tokens {server.context}: {model.name} has {limit} positions; give at most that many")
     context = server.context or context_length(model)
     parser = None if server.tool_parser == "none" else server.tool_parser or tool_parser(model)
     command = server_command(model, machine, server.host, server.port, context, parser)
@@ -230,7 +231,12 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1: this machine only)")
     parser.add_argument("--device", choices=("cuda", "cpu", "npu"), help="where to run (the machine's accelerator)")
     parser.add_argument(
-        "--context", type=int, metavar="N", help="tokens of prompt and reply (the model's, at most 8192)"
+        "--context-tokens",
+        "--context",
+        dest="context",
+        type=positive,
+        metavar="N",
+        help="most tokens of prompt and reply together (the model's, at most 8192)",
     )
     parser.add_argument("--tool-parser", metavar="NAME", help="vLLM's tool parser, or none (by the chat template)")
     parser.add_argument("--timeout", type=float, default=START_SECONDS, metavar="S", help="seconds to start in (900)")

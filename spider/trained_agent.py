@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypedDict
@@ -12,8 +12,9 @@ from typing import TypedDict
 from langchain_core.messages import AIMessage
 
 from spider.agent_graph import Attempt, SQLAgent, State
-from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
+from spider.chat_endpoint import ChatEndpoint, endpoint_from_environment
 from spider.database import Execution, RecordingDatabase, cell_text, open_database
+from spider.first_model import first_model
 from spider.prompts import DEFAULT_TEMPLATES, is_correct
 from spider.strategy.schema import End, InteractionPattern, load_strategy
 
@@ -143,12 +144,7 @@ class TrainedAgent:
             EndpointError: the server doesn't answer, or serves no model.
         """
         found = self._found
-        if found.model:
-            return found
-        served = found.models()
-        if not served:
-            raise EndpointError(f"{found.base_url} serves no model", "rejected")
-        return ChatEndpoint(found.base_url, served[0], {}, found.api_key)
+        return found if found.model else replace(found, model=first_model(found))
 
     def execute(self, task: str, context: Context | str | None = None) -> tuple[str, Result]:
         """Answer a question: the query, and what it gave. A `context` that is text is notes on the data.

@@ -140,7 +140,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         questions,
         file,
         Identity("", hashlib.sha256(file.read_bytes()).hexdigest(), temperature, options.max_tokens),
-        CONTEXTS if published else options.context,
+        CONTEXTS if published else options.context_chars,
         TURNS if published else options.max_turns,
         options.samples,
         options.workers,

@@ -7,14 +7,12 @@ import hashlib
 import logging
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
+from spider.first_model import first_model
 from spider.ports import free_port
-
-if TYPE_CHECKING:
-    from spider.chat_endpoint import ChatEndpoint
 
 logger = logging.getLogger(__name__)
 
@@ -60,12 +58,12 @@ def given_model(source: str | None, endpoint: str | None) -> Model:
         if source is None:
             raise ModelError("give --model PATH (a server is started for it) or --endpoint URL of a running server")
         return Model(Path(_folder(source) or source).name, source)
-    served = _served(endpoint)
-    if source is None and not served:
-        raise ModelError(f"{endpoint} serves no model: give --model NAME")
-    if source is not None and served and source not in served:
+    server = replace(endpoint_from_environment(endpoint), retries=1)
+    with _endpoint_errors():
+        name = source or first_model(server)
+        served = server.models()
+    if served and name not in served:
         raise ModelError(f"{endpoint} has no model {source}; it has {', '.join(served)}")
-    name = source or served[0]
     return Model(Path(name).name, name, endpoint)
 
 
@@ -76,10 +74,8 @@ def serving(model: Model, sampling: dict[str, object]) -> Iterator[ChatEndpoint]
     Raises:
         ModelError: the server can't be started.
     """
-    from spider.chat_endpoint import endpoint_from_environment
-
     if model.endpoint is not None:
-        yield _with_sampling(endpoint_from_environment(model.endpoint, model.source), sampling)
+        yield replace(endpoint_from_environment(model.endpoint, model.source), sampling=sampling)
         return
     from spider.model_server import Server, ServerError, running
 
@@ -89,25 +85,18 @@ def serving(model: Model, sampling: dict[str, object]) -> Iterator[ChatEndpoint]
     try:
         with running(server):
             logger.info("ready after %.0f s: %s", time.monotonic() - started, server.url)
-            served = _served(server.url)
-            yield _with_sampling(endpoint_from_environment(server.url, served[0]), sampling)
+            endpoint = endpoint_from_environment(server.url)
+            with _endpoint_errors():
+                name = first_model(endpoint)
+            yield replace(endpoint, model=name, sampling=sampling)
     except ServerError as error:
         raise ModelError(str(error)) from error
 
 
-def _with_sampling(endpoint: ChatEndpoint, sampling: dict[str, object]) -> ChatEndpoint:
-    from dataclasses import replace
-
-    return replace(endpoint, sampling=sampling)
-
-
-def _served(url: str) -> list[str]:
-    from dataclasses import replace
-
-    from spider.chat_endpoint import EndpointError, endpoint_from_environment
-
+@contextlib.contextmanager
+def _endpoint_errors() -> Iterator[None]:
     try:
-        return replace(endpoint_from_environment(url), retries=1).models()
+        yield
     except EndpointError as error:
         raise ModelError(f"the endpoint doesn't work: {error}; check that the server runs") from error
 

@@ -89,8 +89,8 @@ def postgres_url() -> Iterator[str]:
 def mariadb_url() -> Iterator[str]:
     """The URL of a MariaDB server of Debian's packages, started for the tests; it holds the same two tables."""
     server, installer = Path("/usr/sbin/mariadbd"), Path("/usr/bin/mariadb-install-db")
-    if not server.exists() or not installer.exists():
-        message = "MariaDB isn't installed: apt-get install mariadb-server-core"
+    if not all(path.exists() for path in (server, installer, Path("/usr/bin/my_print_defaults"))):
+        message = "MariaDB isn't installed: apt-get install mariadb-server-core mariadb-client-core"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
     folder = Path(tempfile.mkdtemp(prefix="agent-mariadb-"))
     port = free_port()

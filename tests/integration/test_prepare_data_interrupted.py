@@ -29,7 +29,8 @@ def source(tmp_path: Path) -> Path:
 
 
 def command(source: Path, *arguments: str | Path) -> list[str | Path]:
-    return [sys.executable, ROOT / "scripts" / "prepare_data.py", source, "--output", source.parent / "data", *arguments]
+    script, output = ROOT / "scripts" / "prepare_data.py", source.parent / "data"
+    return [sys.executable, script, source, "--output", output, *arguments]
 
 
 def interrupt(source: Path, sent: signal.Signals) -> subprocess.CompletedProcess[str]:
