@@ -12,9 +12,13 @@ if [[ $# -gt 0 && $1 != -* ]]; then
 fi
 bash "$root/scripts/setup.sh"
 fetch=yes
+quiet=()
 if [[ $preset == apo ]]; then fetch=; fi  # trains prompts, around a model that is served elsewhere
 for flag in "$@"; do
-    case $flag in --model | --model=* | --dry-run | --help | -h) fetch= ;; esac
+    case $flag in
+        --model | --model=* | --dry-run | --help | -h) fetch= ;;
+        --quiet) quiet=(--quiet) ;;
+    esac
 done
-if [[ $fetch ]]; then "$root/.venv/bin/python" "$root/scripts/get_model.py" "$preset"; fi
+if [[ $fetch ]]; then "$root/.venv/bin/python" "$root/scripts/get_model.py" "$preset" "${quiet[@]}"; fi
 exec "$root/.venv/bin/python" -m spider.train_sql_agent "$preset" "$@"

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from spider.arguments import interruptible, positive
 from spider.data import data_dir, load_tasks
 
 TASK_FILES = ("train_spider.parquet", "test_dev.parquet")
@@ -37,7 +38,7 @@ class Finding:
     message: str = ""
 
 
-def check_file(file: Path, limit: int | None, seconds: float) -> Iterator[Finding]:
+def check_file(file: Path, limit: int | None, seconds: float, quiet: bool = False) -> Iterator[Finding]:
     """The findings in one task file, whose databases lie in its folder.
 
     Raises:
@@ -51,32 +52,40 @@ def check_file(file: Path, limit: int | None, seconds: float) -> Iterator[Findin
 
     limits = Limits(seconds=seconds)
     tasks = load_tasks(file, limit)
-    for row, task in enumerate(tqdm(tasks, desc=file.name, unit="gold", disable=not sys.stderr.isatty())):
+    for row, task in enumerate(tqdm(tasks, desc=file.name, unit="gold", disable=quiet or None)):
         verdict = judge(file.parent / task["db_path"], task["query"], limits)
         if verdict.kind != "ok":
             yield Finding(verdict.kind, file, row, task["db_id"], task["query"], verdict.message)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Check the files; 1 when a gold is bad, 2 when a file can't be read."""
+def parse_args(arguments: list[str] | None) -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path, help="task files (default: those of the data folder)")
-    parser.add_argument("--limit", type=int, default=None, help="only the first rows of each file")
+    parser.add_argument("--limit", type=positive, metavar="N", help="only the first N rows of each file")
     parser.add_argument("--seconds", type=float, default=10.0, help="time limit of one query (default: 10)")
-    options = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+    parser.add_argument("--quiet", action="store_true", help="show bad golds and errors alone")
+    return parser.parse_args(arguments)
+
+
+@interruptible
+def main(arguments: list[str] | None = None) -> int:
+    """Check the files; 1 when a gold is bad, 2 when a file can't be read, 130 after Ctrl-C."""
+    options = parse_args(arguments)
+    level = logging.WARNING if options.quiet else logging.INFO
+    logging.basicConfig(level=level, format="%(message)s", stream=sys.stdout, force=True)
     counts: Counter[str] = Counter()
     try:
         files = [file.resolve() for file in options.files] or [data_dir() / name for name in TASK_FILES]
         for file in files:
-            for found in check_file(file, options.limit, options.seconds):
+            for found in check_file(file, options.limit, options.seconds, options.quiet):
                 counts[found.kind] += 1
                 place = f"{found.file.name}:{found.row} {found.db_id}"
-                logger.info(
-                    "%s: %s%s\n    %s", place, KINDS[found.kind], found.message and f": {found.message}", found.query
-                )
-    except (FileNotFoundError, ValueError) as error:
-        logger.error("%s", error)
+                message = found.message and f": {found.message}"
+                level = logging.INFO if found.kind == "no rows" else logging.WARNING
+                logger.log(level, "%s: %s%s\n    %s", place, KINDS[found.kind], message, found.query)
+    except (OSError, ValueError) as error:
+        logger.error("check_gold: %s", error)
         return 2
     bad = counts["fails"] + counts["differs"]
     logger.info("%d bad golds, %d without rows, in %s", bad, counts["no rows"], ", ".join(file.name for file in files))

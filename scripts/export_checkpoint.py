@@ -13,6 +13,8 @@ import logging
 import sys
 from pathlib import Path
 
+from spider.arguments import interruptible
+
 logger = logging.getLogger("export_checkpoint")
 
 
@@ -35,6 +37,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+@interruptible
 def main(argv: list[str] | None = None) -> int:
     """Run the command and return its exit code."""
     options = parse_args(argv)

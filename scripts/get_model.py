@@ -18,6 +18,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+from spider.arguments import interruptible
 from spider.data import ROOT, load_environment
 from spider.download import DownloadError
 from spider.presets import PRESETS
@@ -96,6 +97,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+@interruptible
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     options = parse_args(argv)

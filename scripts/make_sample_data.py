@@ -26,6 +26,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from spider.arguments import interruptible
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "scripts" / "sample_data"
 FOLDERS = {"train": "database", "test": "test_database"}
@@ -223,26 +225,32 @@ def install(built: Path, output: Path) -> None:
     shutil.copytree(built, output, dirs_exist_ok=True)
 
 
-def main() -> None:
-    """Build into a temporary folder, then compare or install."""
+@interruptible
+def main(argv: list[str] | None = None) -> int:
+    """Build into a temporary folder, then compare or install; 1 when that fails or the sample is not up to date."""
     parser = argparse.ArgumentParser(description="Write the sample data, or check that it is up to date.")
     parser.add_argument("--check", action="store_true", help="write nothing, compare with what would be written")
     parser.add_argument("--output", type=Path, default=ROOT / "data" / "sample", help="folder to write or to check")
-    arguments = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    parser.add_argument("--quiet", action="store_true", help="show errors alone")
+    arguments = parser.parse_args(argv)
+    logging.basicConfig(level=logging.ERROR if arguments.quiet else logging.INFO, format="%(message)s")
     with tempfile.TemporaryDirectory() as temporary:
         try:
             build(Path(temporary))
             if not arguments.check:
                 install(Path(temporary), arguments.output)
                 log.info("wrote %s", arguments.output)
-                return
+                return 0
+            stale = differences(Path(temporary), arguments.output)
         except (SampleError, OSError) as error:
-            sys.exit(f"make_sample_data: {error}")
-        if stale := differences(Path(temporary), arguments.output):
-            sys.exit(f"{arguments.output} is not up to date, run scripts/make_sample_data.py: {', '.join(stale)}")
-        log.info("%s is up to date", arguments.output)
+            log.error("make_sample_data: %s", error)
+            return 1
+    if stale:
+        log.error("%s is not up to date, run scripts/make_sample_data.py: %s", arguments.output, ", ".join(stale))
+        return 1
+    log.info("%s is up to date", arguments.output)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -17,6 +17,7 @@ import sys
 import time
 from pathlib import Path
 
+from spider.arguments import interruptible
 from spider.data import ROOT, data_dir, shown
 from spider.data_preparation.bundle import BUNDLE, Bundle, fetch_bundle
 from spider.data_preparation.source import SourceError, open_source
@@ -99,6 +100,7 @@ def describe_command(options: argparse.Namespace) -> int:
     return 0
 
 
+@interruptible
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     options = parse_args(argv)

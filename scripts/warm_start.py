@@ -19,6 +19,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spider.arguments import interruptible, positive
+from spider.run_logging import hide_bars
+
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -209,18 +212,23 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
         each.add_argument("--model", type=Path, default=BASE, metavar="DIR", help="the model to start from")
         each.add_argument("--device", help="default: cuda if there is one, else cpu")
     for each in steps.choices.values():
-        each.add_argument("--limit", type=int, help="only the first so many questions of each file, or rows")
+        each.add_argument("--limit", type=positive, help="only the first so many questions of each file, or rows")
 
     step = steps.add_parser("card", help="write the adapter's README.md from its results.json")
     step.set_defaults(run=write_card)
     step.add_argument("--adapter", type=Path, default=ADAPTER, metavar="DIR")
+    for each in steps.choices.values():
+        each.add_argument("--quiet", action="store_true", help="show errors alone")
     return parser.parse_args(argv)
 
 
+@interruptible
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     options = parse(argv)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.ERROR if options.quiet else logging.INFO, format="%(message)s", stream=sys.stderr)
+    if options.quiet:
+        hide_bars()
     try:
         options.run(options)
     except (OSError, RuntimeError, ValueError) as error:

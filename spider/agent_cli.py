@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from spider.arguments import INTERRUPTED
 from spider.data import SPLITS, data_dir, load_environment, load_tasks
 from spider.run_logging import keep_libraries_quiet
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.05
+JOIN_SECONDS = 1.0  # a call in flight doesn't hold up Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,9 @@ class Outcome:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the questions; 0 when one rollout at least succeeded, 1 when all failed, 2 when there was nothing to run."""
+    """Run the questions; 0 when a rollout succeeded, 1 when all failed, 2 for a senseless request, 130 for Ctrl-C."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
-    logging.getLogger("spider").setLevel(logging.INFO)
+    logging.getLogger("spider").setLevel(logging.WARNING if options.quiet and not options.debug else logging.INFO)
     logging.getLogger("agentlightning").setLevel(logging.ERROR if options.debug else logging.CRITICAL)
     load_environment()
     keep_libraries_quiet()
@@ -55,7 +57,10 @@ def run(options: argparse.Namespace) -> int:
         return 2
     logger.info("%d questions of %s, %s at %s\n", len(tasks), SPLITS[options.split], endpoint.model, endpoint.base_url)
     outcomes = answer(tasks, endpoint, options)
-    logger.info("\n%s", table(outcomes))
+    sys.stdout.write(f"\n{table(outcomes)}\n")
+    if len(outcomes) < len(tasks):  # agentlightning's strategy ends quietly on Ctrl-C
+        logger.warning("interrupted after %d of %d questions", len(outcomes), len(tasks))
+        return INTERRUPTED
     return 0 if any(outcome.reward is not None for outcome in outcomes) else 1
 
 
@@ -134,7 +139,7 @@ def answer(tasks: Sequence[dict[str, str]], endpoint: ChatEndpoint, options: arg
     tracer = RolloutTracer()
     trainer = agl.Trainer(
         algorithm=agl.Baseline(polling_interval=POLL_SECONDS, span_verbosity="none"),
-        strategy=agl.SharedMemoryExecutionStrategy(n_runners=1, main_thread="algorithm"),
+        strategy=agl.SharedMemoryExecutionStrategy(n_runners=1, main_thread="algorithm", join_timeout=JOIN_SECONDS),
         tracer=tracer,
         runner=agl.LitAgentRunner(tracer, poll_interval=POLL_SECONDS, interval_jitter=0.0),
         initial_resources={

@@ -19,7 +19,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spider.arguments import interruptible
 from spider.data import ROOT, data_dir, load_environment, load_tasks
+from spider.files import write_whole
 
 if TYPE_CHECKING:
     from spider.chat_endpoint import ChatEndpoint
@@ -49,13 +51,7 @@ def parser() -> argparse.ArgumentParser:
     add("--optimizer-model", metavar="NAME", help="its name there (the agent's)")
     add("--max-calls", type=int, default=2000, metavar="N", help="most calls of both models, of all sessions (2000)")
     add("--max-usd", type=float, metavar="USD", help="most money, of all sessions")
-    add(
-        "--price",
-        type=float,
-        nargs=2,
-        metavar=("PROMPT", "REPLY"),
-        help="US dollars per million tokens, of both models (litellm's list)",
-    )
+    add("--price", type=float, nargs=2, metavar=("PROMPT", "REPLY"), help="US dollars a million tokens (litellm's)")
     add("--prompts", default=",".join(NAMES), metavar="LIST", help=f"which instructions, in order ({','.join(NAMES)})")
     add("--train-files", type=Path, metavar="FILE", help="questions (train_spider.parquet of the data folder)")
     add("--train-questions", type=int, default=64, metavar="N", help="questions to learn from (64)")
@@ -66,15 +62,16 @@ def parser() -> argparse.ArgumentParser:
     add("--gradient-batch", type=int, default=4, metavar="N", help="rollouts that a critique reads (4)")
     add("--val-batch", type=int, default=16, metavar="N", help="questions that choose the beam (16)")
     add("--max-turns", type=int, default=3, metavar="N", help="queries a question may take (3)")
-    add("--context-chars", type=int, default=2048, metavar="N", help="characters of schema and of result (2048)")
+    add("--context-chars", type=int, default=2048, metavar="N", help="most characters of schema and result (2048)")
     add("--max-tokens", type=int, default=1024, metavar="N", help="most tokens of a reply (1024)")
     add("--n-runners", type=int, default=8, metavar="N", help="rollouts in flight (8)")
     add("--seed", type=int, default=42, help="seed of the questions and of the search (42)")
     add("--output-dir", type=Path, metavar="DIR", help="the run's folder; an existing one is gone on with")
-    add("--quiet", action="store_true", help="say nothing but errors")
+    add("--quiet", action="store_true", help="show only what goes wrong; run.log has the rest")
     return options
 
 
+@interruptible
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command: 0 for a search that ended or spent its budget, 1 failed, 2 senseless, 130 interrupted."""
     options = parser().parse_args(arguments)
@@ -97,26 +94,29 @@ def optimise(options: argparse.Namespace) -> int:
     """Search, report, and return the exit code.
 
     Raises:
-        ValueError: the request makes no sense as it stands; the message names the fix.
+        ValueError: the request makes no sense as it stands, or another run is going on in the folder.
         RuntimeError: every rollout of a batch failed.
     """
     require_sense(options)
     train, val = split(options)
     run_dir = (options.output_dir or ROOT / "outputs" / f"apo-{datetime.now():%Y%m%d-%H%M%S}").resolve()
+    from spider.run_control import take_folder
     from spider.run_logging import keep_libraries_quiet, set_up_logging, take_over_loggers
+    from spider.verl_bridge.processes import relaunch_marked
 
     keep_libraries_quiet()
     endpoint, optimizer = endpoints(options)
     prices = (price_of(endpoint.model, options), price_of(optimizer.model, options))
+    relaunch_marked("spider.train_sql_agent")
+    lock = take_folder(run_dir)
     keep_settings(run_dir, options)
-    set_up_logging(run_dir / "run.log")
-    if options.quiet:
-        logging.getLogger("spider").setLevel(logging.ERROR)
+    set_up_logging(run_dir / "run.log", options.quiet)
     logger.info("%s: %d questions to learn from, %d others decide", endpoint.model, len(train), len(val))
     logger.info("run folder: %s", run_dir)
     search = make_search(options, run_dir, endpoint, optimizer, prices)
     take_over_loggers()
     fit(search, train, val, options.n_runners)
+    lock.close()
     return report(search, run_dir)
 
 
@@ -156,19 +156,17 @@ def endpoints(options: argparse.Namespace) -> tuple[ChatEndpoint, ChatEndpoint]:
     Raises:
         ValueError: none is set, or it doesn't answer.
     """
-    from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
+    from spider.chat_endpoint import EndpointError, endpoint_from_environment
+    from spider.first_model import first_model
 
     def served(url: str | None, model: str | None, api_key: str | None = None) -> ChatEndpoint:
         found = endpoint_from_environment(url, model)
         found = replace(found, api_key=api_key or found.api_key)
         try:
-            names = [found.model] if found.model else found.models()
+            name = found.model or first_model(found)
         except EndpointError as error:
             raise ValueError(f"the endpoint doesn't work: {error}; check --endpoint, or .env") from error
-        if not names:
-            raise ValueError(f"{found.base_url} serves no model: give --model")
-        sampling = {"temperature": 0.0, "max_completion_tokens": options.max_tokens}
-        return ChatEndpoint(found.base_url, names[0], sampling, found.api_key)
+        return replace(found, model=name, sampling={"temperature": 0.0, "max_completion_tokens": options.max_tokens})
 
     agent = served(options.endpoint, options.model)
     optimizer = agent
@@ -185,8 +183,10 @@ def keep_settings(run_dir: Path, options: argparse.Namespace) -> None:
     """Write a new run's settings, or compare them with those of the run that is gone on with.
 
     Raises:
-        ValueError: they differ.
+        ValueError: they differ, or the folder is a training run's.
     """
+    from spider.verl_bridge.run_folder import holds_a_run
+
     settings = {name: getattr(options, name) for name in FIXED}
     path = run_dir / "settings.json"
     if path.is_file():
@@ -198,8 +198,9 @@ def keep_settings(run_dir: Path, options: argparse.Namespace) -> None:
                     "give the same, or another --output-dir"
                 )
         return
-    run_dir.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    if holds_a_run(run_dir):
+        raise ValueError(f"{run_dir} holds a training run: give another --output-dir")
+    write_whole(path, json.dumps(settings, indent=2) + "\n")
 
 
 def make_search(

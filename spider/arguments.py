@@ -1,6 +1,26 @@
-"""Types of command-line arguments that several commands share."""
+"""What several commands' lines share: types of arguments, and what Ctrl-C means."""
 
 import argparse
+import functools
+from collections.abc import Callable
+from typing import ParamSpec
+
+Arguments = ParamSpec("Arguments")
+
+INTERRUPTED = 130
+
+
+def interruptible(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
+    """A command whose exit code is 130 after Ctrl-C, wherever that finds it: its imports take seconds."""
+
+    @functools.wraps(main)
+    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> int:
+        try:
+            return main(*args, **kwargs)
+        except KeyboardInterrupt:
+            return INTERRUPTED
+
+    return run
 
 
 def positive(text: str) -> int:

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from spider.arguments import positive, positives
+from spider.arguments import interruptible, positive, positives
 
 
 def parser() -> argparse.ArgumentParser:
@@ -67,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
+@interruptible
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     options = parser().parse_args(arguments)

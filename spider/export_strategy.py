@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spider.arguments import interruptible
+
 if TYPE_CHECKING:
     from spider.strategy.measure import Trace
     from spider.strategy.runs import Run
@@ -43,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
+@interruptible
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code is 0, 1 for a run that gives nothing, 2 for a request that makes no sense."""
     options = parser().parse_args(arguments)

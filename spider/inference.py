@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spider.arguments import interruptible
+
 if TYPE_CHECKING:
     from spider.trained_agent import Result, TrainedAgent
 
@@ -56,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
+@interruptible
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line: 0 when the question was answered, 1 when not, 2 for a request that makes no sense."""
     options = parser().parse_args(arguments)

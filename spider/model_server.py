@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spider.arguments import positive
+from spider.arguments import interruptible, positive
 from spider.data import ROOT
 from spider.presets import model_path
 from spider.server_flags import (
@@ -145,7 +145,9 @@ def plan(server: Server) -> tuple[list[str], dict[str, str]]:
     model, machine = find_model(server.model), server.device or find_machine()
     limit = model.integer("max_position_embeddings")
     if server.context and limit and server.context > limit:
-        raise ServerError(f"--context-tokens {server.context}: {model.name} has {limit} positions; give at most that many")
+        raise ServerError(
+            f"--context-tokens {server.context}: {model.name} has {limit} positions; give at most that many"
+        )
     context = server.context or context_length(model)
     parser = None if server.tool_parser == "none" else server.tool_parser or tool_parser(model)
     command = server_command(model, machine, server.host, server.port, context, parser)
@@ -252,6 +254,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     return options
 
 
+@interruptible
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until the server ends or Ctrl-C; 130 after Ctrl-C, 1 when the server died or never started."""
     options = vars(parse_args(argv))

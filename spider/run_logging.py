@@ -20,8 +20,8 @@ QUIET = {
 class TerminalHandler(logging.Handler):
     """Writes lines above a progress bar, to the standard error that the process started with."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
+    def __init__(self, level: int = logging.INFO) -> None:
+        super().__init__(level)
         self._stream = sys.stderr
         self.setFormatter(logging.Formatter("%(message)s"))
         self.addFilter(logging.Filter("spider"))
@@ -42,12 +42,25 @@ def keep_libraries_quiet() -> None:
         os.environ.setdefault(name, value)
 
 
-def set_up_logging(path: Path) -> None:
-    """Send this project's lines to the terminal and all lines to a file. Call it before the libraries are imported."""
+def hide_bars() -> None:
+    """Have tqdm draw nothing, here and in processes started from here. Call it before tqdm is imported."""
+    os.environ["TQDM_DISABLE"] = "1"
+
+
+def set_up_logging(path: Path, quiet: bool = False) -> None:
+    """Send this project's lines to the terminal and all lines to a file. Call it before the libraries are imported.
+
+    Args:
+        path: The file.
+        quiet: Whether the terminal gets nothing but what goes wrong.
+    """
     keep_libraries_quiet()
+    if quiet:
+        hide_bars()
+    terminal = TerminalHandler(logging.WARNING if quiet else logging.INFO)
     file = logging.FileHandler(path, encoding="utf-8")
     file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.INFO, handlers=[TerminalHandler(), file], force=True)
+    logging.basicConfig(level=logging.INFO, handlers=[terminal, file], force=True)
     # On a full disk the run ends by itself, with one message; a traceback for each lost line would bury it.
     logging.raiseExceptions = False
 

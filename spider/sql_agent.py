@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spider.arguments import positive
+from spider.arguments import interruptible, positive
 
 if TYPE_CHECKING:
     from spider.agent_graph import SQLAgent, State
@@ -43,12 +43,14 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--model", metavar="NAME", help="the model's name there (MODEL of .env, or the first served)")
     options.add_argument("--strategy", metavar="FILE", help="instructions and rules from spider.export_strategy")
     options.add_argument("--max-turns", type=positive, metavar="N", help="queries a question (the strategy's, or 3)")
+    options.add_argument("--quiet", action="store_true", help="the table at the end alone, and what goes wrong")
     options.add_argument("--debug", action="store_true", help="show every prompt and reply")
     return options
 
 
+@interruptible
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code is 0 unless nothing worked."""
+    """Run the command line; the exit code is 0 unless nothing worked, 130 after Ctrl-C."""
     options = parser().parse_args(arguments)
     from spider.agent_cli import run
 

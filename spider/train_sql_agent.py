@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 from typing import cast
 
+from spider.arguments import interruptible
 from spider.data import data_dir, load_environment
 from spider.ports import free_port
 from spider.preset_changes import UsageError, add_preset_arguments, select_preset
@@ -73,10 +74,13 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
         metavar="GIB",
         help="memory of each card for the estimate (default: this machine's; in a dry run an 80 GB card's)",
     )
-    parser.add_argument("--verbose", action="store_true", help="show what verl, vLLM and Ray print")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--verbose", action="store_true", help="show what verl, vLLM and Ray print")
+    shown.add_argument("--quiet", action="store_true", help="show only what goes wrong; run.log has the rest")
     return parser.parse_args(argv)
 
 
+@interruptible
 def main(argv: list[str] | None = None) -> int:
     """Run the command and return its exit code."""
     given = sys.argv[1:] if argv is None else argv
@@ -86,7 +90,7 @@ def main(argv: list[str] | None = None) -> int:
         return optimise_prompts(given[1:])
     args = parse_args(given)
     load_environment()
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.basicConfig(level=logging.WARNING if args.quiet else logging.INFO, format="%(message)s")
     output_dir: Path | None = None
     try:
         preset = select_preset(args)
@@ -187,7 +191,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     lock = take_folder(output_dir)
     from spider.run_logging import set_up_logging, take_over_loggers
 
-    set_up_logging(output_dir / "run.log")
+    set_up_logging(output_dir / "run.log", args.quiet)
     logger.info("%s: %d questions to train on, %d to validate on", preset.model, len(train_tasks), len(val_tasks))
     logger.info("run folder: %s", output_dir)
     begin(output_dir, config, args.resume)

@@ -1,6 +1,6 @@
 """Spider's four hardness levels, computed from sqlglot's parse of a query.
 
-Levels of a task file:  python -m spider.spider_eval.hardness data/sample/test_dev.parquet
+Levels of a data folder's files:  python scripts/prepare_data.py --describe data/sample
 
 The rule counts three things in the outermost SELECT (for a set operation, in its first one):
   clauses     WHERE, GROUP BY, ORDER BY and LIMIT, one each; every table after the first; every OR and every LIKE
@@ -14,10 +14,7 @@ queries may land one level off from the official lists.
 
 from __future__ import annotations
 
-import argparse
-from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Literal, get_args
 
 import sqlglot
@@ -85,25 +82,3 @@ def _first_select(query: str) -> tuple[exp.Select, int]:
 def _level_nodes(root: exp.Expr) -> Iterator[exp.Expr]:
     """All nodes under `root`, inner queries included but not entered."""
     return root.walk(prune=lambda node: node is not root and isinstance(node, exp.Query))
-
-
-def main() -> None:
-    """Log how many queries of a task file have each level."""
-    import logging
-
-    from spider.data import load_tasks
-
-    parser = argparse.ArgumentParser(description="Count the hardness levels of a task file's gold queries.")
-    parser.add_argument("file", type=Path, help="parquet file with a query column")
-    arguments = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    try:
-        counts = Counter(hardness(task["query"]) for task in load_tasks(arguments.file))
-    except (FileNotFoundError, ValueError) as error:
-        parser.error(str(error))
-    for level in LEVELS:
-        logging.getLogger(__name__).info("%-7s%6d", level, counts[level])
-
-
-if __name__ == "__main__":
-    main()

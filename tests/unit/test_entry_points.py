@@ -1,0 +1,130 @@
+"""What holds for every command: a quick --help, a quiet mode, exit codes, Ctrl-C."""
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spider.data import ROOT
+
+COMMANDS = (
+    "spider.evaluate",
+    "spider.export_strategy",
+    "spider.inference",
+    "spider.model_server",
+    "spider.report",
+    "spider.sql_agent",
+    "spider.train_sql_agent",
+    "spider.train_sql_agent apo",
+    "scripts.check_gold",
+    "scripts.export_checkpoint",
+    "scripts.get_model",
+    "scripts.make_sample_data",
+    "scripts.prepare_data",
+    "scripts.warm_start rows",
+    "scripts.warm_start train",
+    "scripts.warm_start evaluate",
+    "scripts.warm_start card",
+)
+INTERNAL = {"spider.sandbox_worker", "spider.verl_bridge.processes"}
+"""Programs that are started by others, never by a user."""
+
+SAMPLE = ROOT / "data" / "sample"
+
+
+def command(line: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", *line.split(), *arguments],
+        cwd=ROOT,
+        env=os.environ | {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_every_entry_point_is_among_these() -> None:
+    files = [
+        file for folder in ("spider", "scripts") for file in (ROOT / folder).rglob("*.py") if "gpu" not in file.parts
+    ]
+    programs = [file for file in files if '\nif __name__ == "__main__":\n' in file.read_text(encoding="utf-8")]
+    names = {".".join(file.relative_to(ROOT).with_suffix("").parts) for file in programs}
+    assert names - INTERNAL == {line.split()[0] for line in COMMANDS}
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_help_takes_less_than_a_second_of_the_processor(line: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", *line.split(), "--help"], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert used.ru_utime + used.ru_stime < 1
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_there_is_a_quiet_mode(line: str) -> None:
+    assert "--quiet" in command(line, "--help").stdout
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_an_unknown_flag_is_a_usage_error(line: str) -> None:
+    ended = command(line, "--nonsense")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("usage: ")
+
+
+@pytest.mark.parametrize("line", [line for line in COMMANDS if line.count(" ") == 0])
+def test_ctrl_c_while_it_starts_is_exit_code_130(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module(line)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("argparse.ArgumentParser.parse_args", interrupt)
+    assert module.main([]) == 130
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("scripts.check_gold", [SAMPLE / "test_dev.parquet"]),
+        ("scripts.prepare_data", ["--verify", SAMPLE]),
+        ("scripts.make_sample_data", ["--check"]),
+    ],
+)
+def test_quiet_says_nothing_when_all_is_well(line: str, arguments: list[str | Path]) -> None:
+    ended = command(line, *arguments, "--quiet")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("spider.evaluate", ["--endpoint", "http://127.0.0.1:1/v1"]),
+        ("spider.export_strategy", ["--checkpoint", "nowhere"]),
+        ("spider.inference", ["--db", "nowhere.sqlite", "How many?"]),
+        ("spider.model_server", ["nowhere"]),
+        ("spider.report", ["nowhere"]),
+        ("spider.sql_agent", ["--limit", "1"]),
+        ("spider.train_sql_agent", ["tiny", "--model", "nowhere"]),
+        ("spider.train_sql_agent apo", ["--train-files", "nowhere.parquet"]),
+        ("scripts.check_gold", ["nowhere.parquet"]),
+        ("scripts.export_checkpoint", ["nowhere", "out"]),
+        ("scripts.get_model", ["nowhere"]),
+        ("scripts.prepare_data", ["nowhere"]),
+        ("scripts.warm_start rows", ["--train-files", "nowhere.parquet"]),
+        ("scripts.warm_start train", ["--rows", "nowhere.parquet"]),
+        ("scripts.warm_start evaluate", ["--label", "before", "--model", "nowhere"]),
+        ("scripts.warm_start card", ["--adapter", "nowhere"]),
+    ],
+)
+def test_quiet_says_what_goes_wrong_in_one_line(line: str, arguments: list[str]) -> None:
+    ended = command(line, *arguments, "--quiet")
+    assert ended.returncode in (1, 2)
+    assert len((ended.stdout + ended.stderr).strip().splitlines()) == 1
+    assert "nowhere" in ended.stdout + ended.stderr or "127.0.0.1:1" in ended.stdout + ended.stderr
