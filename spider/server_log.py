@@ -14,10 +14,15 @@ ERROR_LINE = re.compile(
 
 def death(code: int, log: Path) -> str:
     """How a server ended, with the first error in its log, which tends to be the cause, and its last lines."""
+    separator = "\n" if first_error(log) else "; "
+    return f"the server {ending(code, log)}{separator}the last lines of {log}:\n{tail(log)}"
+
+
+def ending(code: int, log: Path) -> str:
+    """How a server ended and the first error in its log, in one line."""
     how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
     error = first_error(log)
-    because = f": {error}\n" if error else "; "
-    return f"the server {how}{because}the last lines of {log}:\n{tail(log)}"
+    return f"{how}: {error}" if error else how
 
 
 def first_error(log: Path) -> str | None:

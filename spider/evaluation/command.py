@@ -23,6 +23,7 @@ from spider.evaluation.running import ServerGoneError, Work, run, work_left
 from spider.evaluation.summary import Summary, failure_text, summarise
 from spider.evaluation.table import joined, summary_table
 from spider.files import write_whole
+from spider.model_server import ServerError
 
 logger = logging.getLogger("spider.evaluate")
 
@@ -46,7 +47,10 @@ class Plan:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Run the command; 0 when every question has a verdict, 1 when some have none, 2 for a wrong request, 130."""
+    """Run the command; 0 when every question has a verdict, 1 when some have none, 2 for a wrong request, 130.
+
+    A server that can't be started or dies is 1 too; what was answered before is kept.
+    """
     _set_up_logging(options.quiet)
     try:
         if options.compare:
@@ -57,6 +61,9 @@ def main(options: argparse.Namespace) -> int:
         return 2
     except ServerGoneError as error:
         logger.error("error: %s; what was answered is kept: run the same command again to go on", error)
+        return 1
+    except ServerError as error:
+        logger.error("error: %s", error)
         return 1
     except KeyboardInterrupt:
         logger.warning("interrupted; what was answered is kept: run the same command again to go on")

@@ -11,8 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
+from spider.evaluation.running import ServerGoneError
 from spider.first_model import first_model
+from spider.model_server import Server, ServerError, find_model, running
 from spider.ports import free_port
+from spider.server_log import ending
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +60,10 @@ def given_model(source: str | None, endpoint: str | None) -> Model:
     if endpoint is None:
         if source is None:
             raise ModelError("give --model PATH (a server is started for it) or --endpoint URL of a running server")
+        try:
+            find_model(source)
+        except ServerError as error:
+            raise ModelError(str(error)) from error
         return Model(Path(_folder(source) or source).name, source)
     server = replace(endpoint_from_environment(endpoint), retries=1)
     with _endpoint_errors():
@@ -72,25 +79,27 @@ def serving(model: Model, sampling: dict[str, object]) -> Iterator[ChatEndpoint]
     """The endpoint of a model, as long as the block lasts; a server is started where there is none.
 
     Raises:
-        ModelError: the server can't be started.
+        ServerError: the server can't be started.
+        ServerGoneError: it ended within the block, or doesn't answer any more; the message says why.
     """
     if model.endpoint is not None:
         yield replace(endpoint_from_environment(model.endpoint, model.source), sampling=sampling)
         return
-    from spider.model_server import Server, ServerError, running
-
     server = Server(model.source, port=free_port())
     logger.info("starting a server for %s; what it prints goes to %s", model.source, server.log_file)
     started = time.monotonic()
-    try:
-        with running(server):
-            logger.info("ready after %.0f s: %s", time.monotonic() - started, server.url)
-            endpoint = endpoint_from_environment(server.url)
-            with _endpoint_errors():
-                name = first_model(endpoint)
+    with running(server) as process:
+        logger.info("ready after %.0f s: %s", time.monotonic() - started, server.url)
+        endpoint = endpoint_from_environment(server.url)
+        with _endpoint_errors():
+            name = first_model(endpoint)
+        try:
             yield replace(endpoint, model=name, sampling=sampling)
-    except ServerError as error:
-        raise ModelError(str(error)) from error
+        except ServerGoneError as error:
+            code = process.poll()
+            if code is None:
+                raise
+            raise ServerGoneError(f"the server {ending(code, server.log_file)}; see {server.log_file}") from error
 
 
 @contextlib.contextmanager

@@ -2,15 +2,21 @@
 
 import json
 import re
-from collections.abc import Mapping
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from benchmarks.chat_server import Answer, ChatServer, last_message
 from spider.data import ROOT, load_tasks
 from spider.evaluate import main
+from spider.model_server import Server, ServerError
 
 SAMPLE = ROOT / "data" / "sample"
 GOLD = {task["question"]: task["query"] for task in load_tasks(SAMPLE / "test_dev.parquet")}
@@ -157,3 +163,72 @@ def test_the_published_table_has_a_row_for_every_setting(
     assert all("100.0 %" in row for row in table[1:5])
     assert all("not run" in row for row in table[5:])
     assert table[2].endswith("76.4 %")
+
+
+SERVER = """
+import os, sys, time
+from benchmarks.chat_server import ChatServer, two_turns
+server, most = ChatServer(int(sys.argv[1])), int(sys.argv[2])
+
+def die():
+    print("RuntimeError: Engine core died", flush=True)
+    time.sleep(1)  # until the answers are sent
+    os._exit(3)
+
+server.script = lambda request: two_turns(request) if len(server.requests) <= most else die()
+server.thread.join()
+"""
+
+
+def serving_at_most(answers: int) -> Callable[[Server], AbstractContextManager[subprocess.Popen[bytes]]]:
+    """In place of vLLM: a server that dies after so many answers."""
+
+    @contextmanager
+    def running(server: Server) -> Iterator[subprocess.Popen[bytes]]:
+        command = [sys.executable, "-c", SERVER, str(server.port), str(answers)]
+        server.log_file.parent.mkdir(exist_ok=True)
+        with server.log_file.open("wb") as log:
+            process = subprocess.Popen(command, cwd=ROOT, stdout=log)
+        try:
+            while socket.socket().connect_ex(("127.0.0.1", server.port)):
+                time.sleep(0.1)
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+            server.log_file.unlink()
+
+    return running
+
+
+def test_a_server_that_dies_midway_ends_the_run_with_one_line_and_keeps_its_answers(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    command = ["--model", str(tmp_path), "--split", "dev", "--limit", "40", "--max-turns", "1"]
+    command += ["--workers", "40", "--output", str(tmp_path / "out")]
+    monkeypatch.setattr("spider.evaluation.models.running", serving_at_most(2))
+    assert main([*command, "--quiet"]) == 1
+    (said,) = capfd.readouterr().err.splitlines()
+    assert "the server ended with code 3: RuntimeError: Engine core died; see" in said
+    assert said.endswith("what was answered is kept: run the same command again to go on")
+    monkeypatch.setattr("spider.evaluation.models.running", serving_at_most(100))
+    assert main(command) == 0
+    assert "38 answers to get, 2 are there" in capfd.readouterr().err
+
+
+def test_a_server_that_cannot_be_started_is_no_usage_error(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Server) -> NoReturn:
+        raise ServerError("vLLM is not installed: run `bash scripts/setup.sh`")
+
+    monkeypatch.setattr("spider.evaluation.models.running", refuse)
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    assert main(["--model", str(tmp_path), "--split", "dev", "--limit", "1", "--output", str(tmp_path), "--quiet"]) == 1
+    assert capfd.readouterr().err == "error: vLLM is not installed: run `bash scripts/setup.sh`\n"
+
+
+def test_a_model_that_is_not_there_is_a_usage_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--model", "nowhere", "--output", str(tmp_path)]) == 2
+    assert "no model at nowhere" in capfd.readouterr().err
