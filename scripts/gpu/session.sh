@@ -5,11 +5,12 @@
 #   . scripts/gpu/prepare.sh && setsid nohup bash scripts/gpu/session.sh > /tmp/session.log 2>&1 &
 set -uo pipefail
 cd "$(dirname "$0")/../.."
+export HF_HUB_OFFLINE=1 LITELLM_LOCAL_MODEL_COST_MAP=True VLLM_USE_FLASHINFER_SAMPLER=0 VLLM_NO_USAGE_STATS=1
 graphs=(--set actor_rollout_ref.rollout.enforce_eager=false
     --set actor_rollout_ref.rollout.engine_kwargs.vllm.compilation_config.mode=0
     --set actor_rollout_ref.rollout.engine_kwargs.vllm.compilation_config.cudagraph_mode=FULL_DECODE_ONLY)
 export CUDA_VISIBLE_DEVICES=0
-bash scripts/gpu/learning.sh sample
+STEPS=50 bash scripts/gpu/learning.sh sample
 CUDA_VISIBLE_DEVICES=1 bash scripts/gpu/learning.sh spider
 RATE=1.5e-4 SEEDS=42 NAME=sample-1.5e-4 bash scripts/gpu/learning.sh sample "${graphs[@]}"
 CUDA_VISIBLE_DEVICES=1 RATE=1.5e-4 NODES=write NAME=spider-1.5e-4 bash scripts/gpu/learning.sh spider "${graphs[@]}"

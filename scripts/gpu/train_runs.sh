@@ -12,7 +12,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 WORK=${WORK:-/tmp/runs}
 mkdir -p "$WORK"
-export PATH="${VENV:-/tmp/venv}/bin:$PATH" HF_HUB_OFFLINE=1 VLLM_USE_FLASHINFER_SAMPLER=0 VLLM_NO_USAGE_STATS=1
+export PATH="${VENV:-/tmp/venv}/bin:$PATH" HF_HUB_OFFLINE=1 LITELLM_LOCAL_MODEL_COST_MAP=True \
+    VLLM_USE_FLASHINFER_SAMPLER=0 VLLM_NO_USAGE_STATS=1
 unset PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 case ${1:-} in
