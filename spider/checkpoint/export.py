@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from spider.checkpoint.shards import (
 from spider.model_store import ensure_model, sha256
 from spider.presets import model_path
 from spider.run_record import read_run_record
+from spider.verl_bridge.run_folder import value_at
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,7 +47,8 @@ def export(source: Path, folder: Path, dtype: str | None = None, base: Path | No
         folder: Where the model goes. It appears only once it is complete and proven.
         dtype: ``float32``, ``bfloat16`` or ``float16``; by default what the run's rollouts were made with, so that the
             accuracy that the run measured is this model's.
-        base: The model before training; by default the one that the run's record names, when it is at hand.
+        base: The model before training; by default the one that the run's own record or configuration names, when it
+            is at hand.
 
     Returns:
         False when the same export was there already.
@@ -59,7 +61,7 @@ def export(source: Path, folder: Path, dtype: str | None = None, base: Path | No
     checkpoint = find_checkpoint(source)
     record = read_run_record(checkpoint.run)
     wanted = dtype or str(record.get("rollout_dtype") or "float32")
-    base = base or _recorded_base(record)
+    base = base or recorded_base(record, checkpoint.run)
     logger.info("step %d of %s: %d rank(s), to %s", checkpoint.step, checkpoint.run.name, checkpoint.ranks, wanted)
     recipe = {
         "checkpoint": f"{checkpoint.run.name}/{checkpoint.actor.parent.name}",
@@ -70,9 +72,15 @@ def export(source: Path, folder: Path, dtype: str | None = None, base: Path | No
     return ensure_model(folder.resolve(), recipe, lambda partial: _build(partial, checkpoint, record, wanted, base))
 
 
-def _recorded_base(record: dict[str, object]) -> Path | None:
-    folder = Path(model_path(str(record["model"]))) if record.get("model") else None
-    return folder if folder is not None and (folder / "config.json").is_file() else None
+def recorded_base(record: Mapping[str, object], run: Path) -> Path | None:
+    """The folder of the model before training, by ``run.json`` or else by what the run gave verl; None without one."""
+    settings = run / "verl_config.json"
+    config = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
+    for name in (record.get("model"), value_at(config, "actor_rollout_ref.model.path")):
+        folder = Path(model_path(str(name))) if name else None
+        if folder is not None and (folder / "config.json").is_file():
+            return folder
+    return None
 
 
 def _build(folder: Path, checkpoint: Checkpoint, record: dict[str, object], dtype: str, base: Path | None) -> None:
@@ -149,7 +157,10 @@ def _base_model(base: Path | None) -> PreTrainedModel:
     from transformers import AutoModelForCausalLM
 
     if base is None:
-        raise CheckpointError("the checkpoint holds LoRA's weights alone: give the model before training with --base")
+        raise CheckpointError(
+            "the checkpoint holds LoRA's weights alone, and the model before training that its run names is not here: "
+            "fetch it with `python scripts/get_model.py NAME`, or give its folder with --base FOLDER"
+        )
     return AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
 
 

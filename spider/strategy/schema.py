@@ -23,6 +23,8 @@ from spider.prompts import DEFAULT_TEMPLATES, Templates
 FORMAT = "spider-sql-strategy/1"
 
 End = Literal["accepted", "out_of_turns", "repeated", "final_outcome"]
+"""Why a question ended: the checker accepted its last query; it had no turn left; the rewrite was the query before it,
+unchanged, which isn't run or counted a second time; or the rules end it after such an outcome."""
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
 
@@ -102,7 +104,7 @@ class Exchange(_Model):
 
 
 class InteractionPattern(_Model):
-    """A way that questions took: the outcomes of their queries in order, how it ended, and how often that was right."""
+    """A way that questions took: its queries' outcomes in order, how it ended (see `End`), how often it was right."""
 
     outcomes: tuple[str, ...]
     end: End

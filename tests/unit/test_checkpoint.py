@@ -7,6 +7,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from spider.checkpoint.card import run_accuracies
+from spider.checkpoint.export import recorded_base
 from spider.checkpoint.shards import Checkpoint, CheckpointError, find_checkpoint, lora_scale, split_lora
 from spider.data import ROOT
 from spider.run_record import read_run_record, write_run_record
@@ -104,3 +105,16 @@ def test_configuration_leaves_out_the_attention_that_training_used(tmp_path: Pat
     config = Checkpoint(tmp_path, step=1, run=tmp_path, ranks=1).config
     assert config.to_dict()["hidden_size"] == 64
     assert "attn_implementation" not in config.to_dict()
+
+
+def test_the_model_before_training_is_found_by_the_configuration_where_the_record_lacks_it(tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "config.json").write_text("{}", encoding="utf-8")
+    config = {"actor_rollout_ref": {"model": {"path": str(tmp_path / "base")}}}
+    (tmp_path / "verl_config.json").write_text(json.dumps(config), encoding="utf-8")
+    assert recorded_base({}, tmp_path) == tmp_path / "base"
+    assert recorded_base({"model": "gone/elsewhere"}, tmp_path) == tmp_path / "base"
+
+
+def test_a_model_before_training_that_is_gone_is_none(tmp_path: Path) -> None:
+    assert recorded_base({"model": "gone/elsewhere"}, tmp_path) is None
