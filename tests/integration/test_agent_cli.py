@@ -1,8 +1,10 @@
 """The agent's command line as users start it: a process, over the sample data and a scripted endpoint."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,19 +18,29 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "spider" / "sql_agent.py"
 
 
-def start(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line with an environment that names no endpoint."""
+def open_cli(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.Popen[str]:
+    """Start the command line with an environment that names no endpoint."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "MODEL", "VERL_"))}
     sample = {"VERL_SPIDER_DATA_DIR": str(ROOT / "data" / "sample"), "OPENAI_BASE_URL": "", "OPENAI_API_BASE": ""}
-    return subprocess.run(
-        [sys.executable, SCRIPT, *arguments],
+    return subprocess.Popen(
+        [sys.executable, str(SCRIPT), *arguments],
         env={**kept, **sample, **environment},
         cwd=cwd,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=300,
-        check=False,
     )
+
+
+def start(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line to its end."""
+    with open_cli(*arguments, cwd=cwd, **environment) as process:
+        try:
+            said, errors = process.communicate(timeout=300)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(arguments, process.returncode, said, errors)
 
 
 def any_query(request: Mapping[str, object]) -> Answer:
@@ -150,3 +162,34 @@ def test_a_strategy_brings_its_instructions_and_its_number_of_attempts(tmp_path:
     _, write, check = server.prompts()
     assert write.endswith("Say it in SQLite.")
     assert "Does the query answer" in check
+
+
+def test_quiet_shows_the_table_alone() -> None:
+    server = ChatServer()
+    server.script = any_query
+    finished = start("--limit", "2", "--quiet", OPENAI_BASE_URL=server.url)
+    server.close()
+    lines = finished.stdout.strip().splitlines()
+    assert (finished.returncode, lines[0]) == (0, "#  reward  turns  tokens  seconds  failure")
+    assert len(lines) == 5
+
+
+def test_ctrl_c_keeps_what_was_answered() -> None:
+    server, third, end = ChatServer(), threading.Event(), threading.Event()
+
+    def script(request: Mapping[str, object]) -> Answer:
+        if len(server.requests) > 5:  # a first call, then a query and a verdict a question
+            third.set()
+            end.wait(60)
+        return any_query(request)
+
+    server.script = script
+    with open_cli("--limit", "4", OPENAI_BASE_URL=server.url) as process:
+        assert third.wait(120)
+        process.send_signal(signal.SIGINT)
+        said, errors = process.communicate(timeout=30)
+    end.set()
+    server.close()
+    assert (process.returncode, errors) == (130, "")
+    assert "2 of 2 rollouts finished" in said
+    assert said.endswith("interrupted after 2 of 4 questions\n")
