@@ -5,6 +5,8 @@ import os
 import shlex
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 from benchmarks.chat_server import Answer, ChatServer, last_message
 from spider.prompts import Templates
 from spider.strategy.schema import load_strategy
+from spider.verl_bridge.processes import run_processes
 
 ROOT = Path(__file__).resolve().parents[2]
 TASKS = [
@@ -63,29 +66,27 @@ class Run:
     requests: int
 
 
-def optimise(folder: Path, data: Path, server: ChatServer, *arguments: str) -> Run:
-    before = len(server.requests)
+def start(folder: Path, data: Path, server: ChatServer, *arguments: str) -> subprocess.Popen[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "MODEL"))}
-    finished = subprocess.run(
-        [
-            sys.executable,
-            "train_sql_agent.py",
-            "apo",
-            *SETTINGS,
-            "--endpoint",
-            server.url,
-            "--output-dir",
-            folder,
-            *arguments,
-        ],
+    command = [sys.executable, "train_sql_agent.py", "apo", *SETTINGS, "--endpoint", server.url]
+    return subprocess.Popen(
+        [*command, "--output-dir", str(folder), *arguments],
         env={**kept, "VERL_SPIDER_DATA_DIR": str(data)},
         cwd=ROOT / "spider",
-        capture_output=True,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=240,
-        check=False,
     )
-    return Run(finished.returncode, finished.stderr, folder, len(server.requests) - before)
+
+
+def optimise(folder: Path, data: Path, server: ChatServer, *arguments: str) -> Run:
+    before = len(server.requests)
+    with start(folder, data, server, *arguments) as process:
+        try:
+            _, log = process.communicate(timeout=240)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return Run(process.returncode, log, folder, len(server.requests) - before)
 
 
 @pytest.fixture
@@ -211,3 +212,40 @@ def test_a_dead_endpoint_ends_the_run_with_its_words(tmp_path: Path, questions: 
     assert run.code == 1
     assert "every rollout of a batch failed" in run.log
     assert "no such model" in (run.folder / "run.log").read_text()
+
+
+def test_a_killed_run_leaves_no_process_and_refuses_a_second_one_before(
+    tmp_path: Path, questions: Path, server: ChatServer
+) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow(request: Mapping[str, object]) -> Answer:
+        asked.set()
+        go_on.wait(60)
+        return script(request)
+
+    server.script = slow
+    first = start(tmp_path / "run", questions, server)
+    try:
+        assert asked.wait(120)
+        second = optimise(tmp_path / "run", questions, server)
+        assert second.code == 2
+        assert "a run is going on in" in second.log
+        run_id = (tmp_path / "run" / "run.lock").read_text()
+        assert run_processes(run_id)
+    finally:
+        first.kill()
+        first.communicate(timeout=30)
+        go_on.set()
+    deadline = time.monotonic() + 30
+    while run_processes(run_id):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_the_folder_of_a_training_run_is_refused(tmp_path: Path, questions: Path, server: ChatServer) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "progress.csv").touch()
+    run = optimise(tmp_path / "run", questions, server)
+    assert run.code == 2
+    assert "holds a training run: give another --output-dir" in run.log
