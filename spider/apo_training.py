@@ -104,10 +104,10 @@ def optimise(options: argparse.Namespace) -> int:
     from spider.run_logging import keep_libraries_quiet, set_up_logging, take_over_loggers
     from spider.verl_bridge.processes import relaunch_marked
 
+    relaunch_marked("spider.train_sql_agent")
     keep_libraries_quiet()
     endpoint, optimizer = endpoints(options)
     prices = (price_of(endpoint.model, options), price_of(optimizer.model, options))
-    relaunch_marked("spider.train_sql_agent")
     lock = take_folder(run_dir)
     keep_settings(run_dir, options)
     set_up_logging(run_dir / "run.log", options.quiet)

@@ -132,6 +132,8 @@ def known_price(model: str) -> Price | None:
     """What litellm's price list says of a model; None where it has none."""
     import litellm
 
+    litellm.suppress_debug_info = True  # it prints a list of providers for a model that it does not know
+
     try:
         entry = litellm.get_model_info(model)
     except Exception:  # it raises a plain Exception for a model that it doesn't know

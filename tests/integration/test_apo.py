@@ -227,7 +227,7 @@ def test_a_killed_run_leaves_no_process_and_refuses_a_second_one_before(
     server.script = slow
     first = start(tmp_path / "run", questions, server)
     try:
-        assert asked.wait(120)
+        assert asked.wait(240)
         second = optimise(tmp_path / "run", questions, server)
         assert second.code == 2
         assert "a run is going on in" in second.log
