@@ -79,6 +79,7 @@ def test_epochs_suffice_for_the_steps(steps: int | None, epochs: int) -> None:
 
 
 def test_epochs_asked_for_are_not_taken_away() -> None:
-    config = resolve_config({"trainer": {"total_training_steps": 3, "total_epochs": 2}, "data": {"train_batch_size": 16}})
+    trainer = {"total_training_steps": 3, "total_epochs": 2}
+    config = resolve_config({"trainer": trainer, "data": {"train_batch_size": 16}})
     reach_last_step(config, questions=702)
     assert config.trainer.total_epochs == 2
