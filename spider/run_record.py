@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spider.data import ROOT
-from spider.files import write_whole
+from spider.files import read_json, write_whole
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -50,7 +50,7 @@ def read_run_record(folder: Path) -> dict[str, object]:
         ValueError: the file isn't JSON.
     """
     path = folder / FILE
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return read_json(path) if path.is_file() else {}
 
 
 def versions() -> dict[str, str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from spider.files import read_json
 from spider.verl_bridge.run_folder import latest_checkpoint
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Checkpoint:
     def lora(self) -> dict[str, object]:
         """LoRA's rank and alpha, empty when there is no such file."""
         path = self.actor / "lora_train_meta.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return read_json(path) if path.is_file() else {}
 
 
 def find_checkpoint(path: Path) -> Checkpoint:
@@ -82,7 +82,7 @@ def find_checkpoint(path: Path) -> Checkpoint:
         raise CheckpointError(
             f"no checkpoint at {path}: give a run's folder (outputs/RUN) whose training saved one (trainer.save_freq)"
         )
-    ranks = int(json.loads(settings.read_text(encoding="utf-8"))["world_size"])
+    ranks = int(read_json(settings)["world_size"])
     name = actor.parent.name.removeprefix("global_step_")
     checkpoint = Checkpoint(actor, int(name) if name.isdigit() else 0, actor.parents[2], ranks)
     needed = [*checkpoint.files, checkpoint.huggingface / "config.json"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from spider.files import read_json
 from spider.strategy.schema import PromptTemplates
 
 ROLLOUTS = "rollouts.jsonl"
@@ -40,7 +41,7 @@ def load_run(path: Path) -> Run:
         raise ValueError(f"no {ROLLOUTS} in {path}: give the folder of a run of train_sql_agent.py (outputs/...)")
     records = tuple(_records(folder / ROLLOUTS))
     if (folder / PROMPTS).is_file():
-        prompts = json.loads((folder / PROMPTS).read_text(encoding="utf-8"))
+        prompts = read_json(folder / PROMPTS)
         chosen = tuple(record for record in records if record.get("templates") == prompts["version"])
         kept = Run(folder, "apo", prompts["model"], PromptTemplates(**prompts["templates"]), chosen)
     else:
@@ -63,4 +64,4 @@ def _records(path: Path) -> Iterator[Mapping[str, object]]:
 
 def _served_model(folder: Path) -> str:
     path = folder / "servers.json"
-    return str(json.loads(path.read_text(encoding="utf-8"))["model"]) if path.is_file() else ""
+    return str(read_json(path)["model"]) if path.is_file() else ""

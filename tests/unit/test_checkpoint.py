@@ -118,3 +118,10 @@ def test_the_model_before_training_is_found_by_the_configuration_where_the_recor
 
 def test_a_model_before_training_that_is_gone_is_none(tmp_path: Path) -> None:
     assert recorded_base({"model": "gone/elsewhere"}, tmp_path) is None
+
+
+def test_a_damaged_file_of_a_checkpoint_is_named(tmp_path: Path) -> None:
+    (tmp_path / "actor").mkdir()
+    (tmp_path / "actor" / "fsdp_config.json").write_text("{", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"fsdp_config\.json is not JSON"):
+        find_checkpoint(tmp_path)
