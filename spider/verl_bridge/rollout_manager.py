@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.1
 """Seconds between two looks at the store for finished rollouts."""
 
+
 @dataclass(frozen=True)
 class RolloutSettings:
     """How prompts become rollouts.
