@@ -1,8 +1,9 @@
-"""agentlightning's tracer, made cheap enough for 60 rollouts a second.
+"""A tracer for agentlightning's runner, cheap enough for 60 rollouts a second.
 
     runner = agentlightning.LitAgentRunner(RolloutTracer())
 
-One span a rollout, one a node of the graph, and one a call of a model (`spider.chat_endpoint`), as AgentOps has them.
+One span a rollout, one a node of the graph, and one a call of a model (`spider.chat_endpoint`), as agentlightning's
+AgentOps tracer has them. They go to the store together when the rollout ends.
 """
 
 from __future__ import annotations
@@ -10,72 +11,47 @@ from __future__ import annotations
 import gc
 import json
 import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from contextvars import Token
 
 import agentlightning as agl
-import agentops
-from agentlightning.tracer.otel import LightningSpanProcessor
-from agentlightning.utils.otel import get_span_processors
-from agentops.integration.callbacks.langchain import LangchainCallbackHandler
+from agentlightning.tracer.base import with_active_tracer_context
+from agentlightning.types.tracer import Event, Link, OtelResource, TraceStatus, convert_timestamp
+from langchain_core.callbacks import BaseCallbackHandler
 from opentelemetry import context, trace
-from opentelemetry.instrumentation.utils import suppress_instrumentation
-from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 
 logger = logging.getLogger(__name__)
 tracer = trace.get_tracer(__name__)
 
 
-class RolloutSpanProcessor(LightningSpanProcessor):
-    """Hands a rollout's spans to a store in this process together, when the rollout ends.
-
-    One by one, each waits for its turn in another thread: that is a fifth of a rollout.
-    """
+class EndedSpans(SpanProcessor):
+    """Keeps the spans that have ended since they were last taken."""
 
     def __init__(self) -> None:
         """Nothing is kept yet."""
-        super().__init__()
-        self._ended: list[ReadableSpan] = []
+        self._spans: list[ReadableSpan] = []
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Keep a span that has ended inside a rollout; a store behind a server gets its spans from their exporter."""
-        if self._store is None or self._disable_store_submission:
-            super().on_end(span)
-        elif span.context and span.context.trace_flags.sampled:
-            self._ended.append(span)
+        """Keep a span."""
+        if span.context and span.context.trace_flags.sampled:
+            self._spans.append(span)
 
-    def force_flush(self, timeout_millis: int = 30000) -> bool:
-        """Hand over what has ended; AgentOps asks for it at the end of a rollout, before its outcome is known."""
-        store, rollout_id, attempt_id = self._store, self._rollout_id, self._attempt_id
-        ended, self._ended = self._ended, []
-        if not ended or not store or not rollout_id or not attempt_id:
-            return True
-
-        async def add() -> None:
-            numbers = await store.get_many_span_sequence_ids([(rollout_id, attempt_id)] * len(ended))
-            spans = [
-                agl.Span.from_opentelemetry(span, rollout_id, attempt_id, number)
-                for span, number in zip(ended, numbers, strict=True)
-            ]
-            self._spans.extend(await store.add_many_spans(spans))
-
-        try:
-            with suppress_instrumentation():
-                self._await_in_loop(add(), timeout=timeout_millis / 1000)
-        except Exception:
-            logger.exception("%d spans of %s are lost: the store doesn't take them", len(ended), rollout_id)
-            return False
-        return True
+    def take(self) -> list[ReadableSpan]:
+        """The spans kept, which then are no more."""
+        spans, self._spans = self._spans, []
+        return spans
 
 
-class NodeSpans(LangchainCallbackHandler):
+class NodeSpans(BaseCallbackHandler):
     """Makes a span of every node that LangGraph runs, with its name where agentlightning's adapters look for it.
 
     Messages are left out of it: the calls' own spans hold them.
     """
 
     def __init__(self) -> None:
-        """Without AgentOps' session, which is a span more in every rollout."""
-        super().__init__(auto_session=False)
+        """No node is running."""
         self.open: dict[object, tuple[trace.Span, Token[context.Context]]] = {}
 
     def on_chain_start(self, serialized: dict[str, object] | None, inputs: object, **kwargs: object) -> None:
@@ -111,24 +87,102 @@ def _shown(values: object) -> str:
     return json.dumps({name: value for name, value in fields.items() if name != "messages"}, default=str)
 
 
-class RolloutTracer(agl.AgentOpsTracer):
-    """AgentOps' tracer without the libraries' own instrumentation, which the agent doesn't need.
+class RolloutTracer(agl.OtelTracer):
+    """Spans of rollouts, handed to the store in one go.
 
-    The parent has AgentOps look at every import statement that is run, for libraries to instrument: a seventh of a
-    rollout's time.
+    agentlightning's own tracers hand over each span on its own, from another thread or by a request of its own.
     """
 
-    def get_langchain_handler(self, tags: list[str] | None = None) -> NodeSpans:
+    def __init__(self) -> None:
+        """Nothing is set up yet, so the tracer can be sent to other processes."""
+        super().__init__()
+        self._ended: EndedSpans | None = None
+        self._last: Sequence[agl.Span] = []
+
+    def get_langchain_handler(self) -> NodeSpans:
         """The handler that a graph is run with."""
         return NodeSpans()
 
+    @with_active_tracer_context
+    @asynccontextmanager
+    async def trace_context(
+        self,
+        name: str | None = None,
+        *,
+        store: agl.LightningStore | None = None,
+        rollout_id: str | None = None,
+        attempt_id: str | None = None,
+    ) -> AsyncGenerator[trace.Tracer, None]:
+        """A span around a rollout; at its end, all spans go to the store under `rollout_id` and `attempt_id`.
+
+        Without these they only stay here, for `get_last_trace`.
+        """
+        store = store or self._store
+        if self._ended is None:
+            raise RuntimeError("the tracer isn't set up: init_worker() comes first")
+        self._ended.take()  # what ended outside a rollout
+        try:
+            with tracer.start_as_current_span(f"{name or rollout_id}.session"):
+                yield tracer
+        finally:
+            ended = self._ended.take()
+            try:
+                if store and rollout_id and attempt_id:
+                    self._last = await _hand_over(ended, store, rollout_id, attempt_id)
+                else:
+                    self._last = _spans(ended, "rollout-dummy", "attempt-dummy", range(len(ended)))
+            except Exception:
+                logger.exception("%d spans of %s are lost: the store doesn't take them", len(ended), rollout_id)
+
+    def get_last_trace(self) -> list[agl.Span]:
+        """The spans of the latest rollout."""
+        return list(self._last)
+
     def _initialize_tracer_provider(self, worker_id: int) -> None:
-        self.instrument(worker_id)
-        if not agentops.get_client().initialized:
-            agentops.init(api_key="none", auto_start_session=False, instrument_llm_calls=False)
+        provider = trace.get_tracer_provider()
+        if not isinstance(provider, TracerProvider):
+            provider = TracerProvider()
+            trace.set_tracer_provider(provider)
             gc.freeze()  # what the libraries have made, a million objects, need not be searched again and again
-        provider = self._get_tracer_provider()
-        present = get_span_processors(provider, RolloutSpanProcessor)
-        self._lightning_span_processor = present[0] if present else RolloutSpanProcessor()
-        if not present:
-            provider.add_span_processor(self._lightning_span_processor)
+        self._tracer_provider = provider
+        if self._ended is None:
+            self._ended = EndedSpans()
+            provider.add_span_processor(self._ended)
+
+
+async def _hand_over(
+    ended: Sequence[ReadableSpan], store: agl.LightningStore, rollout_id: str, attempt_id: str
+) -> Sequence[agl.Span]:
+    numbers = await store.get_many_span_sequence_ids([(rollout_id, attempt_id)] * len(ended))
+    return await store.add_many_spans(_spans(ended, rollout_id, attempt_id, numbers))
+
+
+def _spans(ended: Sequence[ReadableSpan], rollout_id: str, attempt_id: str, numbers: Sequence[int]) -> list[agl.Span]:
+    """The spans as agentlightning has them.
+
+    Nothing is checked: OpenTelemetry has seen to the types, and agentlightning's own conversion looks at every token id
+    several times, which takes longer than a call of a model that answers at once.
+    """
+    resource = OtelResource.from_opentelemetry(ended[0].resource) if ended else None
+    return [
+        agl.Span.model_construct(
+            rollout_id=rollout_id,
+            attempt_id=attempt_id,
+            sequence_id=number,
+            trace_id=trace.format_trace_id(span.context.trace_id),
+            span_id=trace.format_span_id(span.context.span_id),
+            parent_id=trace.format_span_id(span.parent.span_id) if span.parent else None,
+            name=span.name,
+            status=TraceStatus(status_code=span.status.status_code.name, description=span.status.description),
+            attributes=dict(span.attributes or {}),
+            events=[Event.from_opentelemetry(event) for event in span.events],
+            links=[Link.from_opentelemetry(link) for link in span.links],
+            start_time=convert_timestamp(span.start_time),
+            end_time=convert_timestamp(span.end_time),
+            context=None,
+            parent=None,
+            resource=resource,
+        )
+        for span, number in zip(ended, numbers, strict=True)
+        if span.context
+    ]
