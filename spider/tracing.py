@@ -11,16 +11,25 @@ from __future__ import annotations
 import gc
 import json
 import logging
+import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import Token
+from functools import lru_cache
 
 import agentlightning as agl
+import urllib3
+from agentlightning.semconv import LightningResourceAttributes
 from agentlightning.tracer.base import with_active_tracer_context
 from agentlightning.types.tracer import Event, Link, OtelResource, TraceStatus, convert_timestamp
+from agentlightning.utils.otel import get_span_processors
 from langchain_core.callbacks import BaseCallbackHandler
 from opentelemetry import context, trace
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+
+POST_SECONDS = 60.0  # for a rollout's spans to reach the driver
 
 logger = logging.getLogger(__name__)
 tracer = trace.get_tracer(__name__)
@@ -145,16 +154,46 @@ class RolloutTracer(agl.OtelTracer):
             trace.set_tracer_provider(provider)
             gc.freeze()  # what the libraries have made, a million objects, need not be searched again and again
         self._tracer_provider = provider
-        if self._ended is None:
-            self._ended = EndedSpans()
+        present = get_span_processors(provider, EndedSpans)
+        self._ended = present[0] if present else EndedSpans()
+        if not present:
             provider.add_span_processor(self._ended)
 
 
 async def _hand_over(
     ended: Sequence[ReadableSpan], store: agl.LightningStore, rollout_id: str, attempt_id: str
-) -> Sequence[agl.Span]:
-    numbers = await store.get_many_span_sequence_ids([(rollout_id, attempt_id)] * len(ended))
-    return await store.add_many_spans(_spans(ended, rollout_id, attempt_id, numbers))
+) -> list[agl.Span]:
+    """Give the spans to the store; to one behind a server in a single request."""
+    attempt = (rollout_id, attempt_id)
+    if store.capabilities.get("otlp_traces"):
+        _post(ended, store.otlp_traces_endpoint(), attempt)
+        return _spans(ended, *attempt, range(len(ended)))  # the server gives its own numbers
+    spans = _spans(ended, *attempt, await store.get_many_span_sequence_ids([attempt] * len(ended)))
+    return list(await store.add_many_spans(spans))
+
+
+def _post(ended: Sequence[ReadableSpan], endpoint: str, attempt: tuple[str, str]) -> None:
+    request = encode_spans(ended)
+    names = (LightningResourceAttributes.ROLLOUT_ID.value, LightningResourceAttributes.ATTEMPT_ID.value)
+    for group in request.resource_spans:
+        group.resource.attributes.extend(
+            KeyValue(key=name, value=AnyValue(string_value=value)) for name, value in zip(names, attempt, strict=True)
+        )
+    headers = {"Content-Type": "application/x-protobuf"}
+    response = _connections().request(
+        "POST", endpoint, body=request.SerializeToString(), headers=headers, timeout=POST_SECONDS
+    )
+    if response.status != 200:
+        raise RuntimeError(f"HTTP {response.status} {response.reason}")
+
+
+@lru_cache(maxsize=1)
+def _connections() -> urllib3.PoolManager:
+    return urllib3.PoolManager()
+
+
+# A forked process must not talk over its parent's connections.
+os.register_at_fork(after_in_child=_connections.cache_clear)
 
 
 def _spans(ended: Sequence[ReadableSpan], rollout_id: str, attempt_id: str, numbers: Sequence[int]) -> list[agl.Span]:
