@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# What one loan of an H200 measures, in the background: learning on the sample (three seeds) and on Spider; while the
-# runs start, an update of the shape of Qwen2.5-Coder-1.5B.
+# What one loan of an H200 measures, in the background: learning on the sample (three seeds); while the runs start, an
+# update of the shape of Qwen2.5-Coder-1.5B; when they have ended, whole steps of that shape.
 #
 #   . scripts/gpu/prepare.sh && setsid nohup bash scripts/gpu/session.sh > /tmp/session.log 2>&1 &
 set -uo pipefail
 cd "$(dirname "$0")/../.."
-export HF_HUB_OFFLINE=1
-STEPS=45 FREQ=15 bash scripts/gpu/learning.sh sample --n-runners 24
-NODES=write FREQ=20 bash scripts/gpu/learning.sh spider --n-runners 24
+export HF_HUB_OFFLINE=1 VLLM_USE_FLASHINFER_SAMPLER=0
+STEPS=40 FREQ=20 bash scripts/gpu/learning.sh sample
 timeout 80 python3 -m benchmarks.gpu_update --seconds 60 \
     --only 8k-varlen 16k-varlen-checkpointing-responses 16k-varlen-kept-responses
 date "+update measured %T"
+bash scripts/gpu/train_runs.sh wait sample
+date "+sample runs ended %T"
+python3 -m benchmarks.gpu_step qwen --steps 3 -- --n-runners 64
