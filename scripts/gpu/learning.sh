@@ -15,7 +15,7 @@ common=(--set trainer.save_freq=-1
     --set actor_rollout_ref.actor.use_torch_compile=false
     --set actor_rollout_ref.actor.fsdp_config.use_torch_compile=false
     --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384
-    --set actor_rollout_ref.actor.optim.lr="${RATE:-5e-5}"
+    --set actor_rollout_ref.actor.optim.lr="${RATE:-1e-5}"
     --set actor_rollout_ref.actor.optim.lr_warmup_steps=5 "$@")
 run() { bash scripts/gpu/train_runs.sh start "$@" "${common[@]}"; }
 
