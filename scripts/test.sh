@@ -24,4 +24,8 @@ compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || install postgresql
     install --no-install-recommends mariadb-server-core mariadb-client-core
 command -v chromium >/dev/null || install --no-install-recommends chromium fonts-dejavu-core
 bash scripts/lint.sh
-exec .venv/bin/python -m pytest
+# Most tests start a program and wait for it: one at a time they leave a core idle. Training runs need all cores.
+status=0
+.venv/bin/python -m pytest -n logical --maxprocesses 8 --dist loadfile -m "not slow" || status=$?
+.venv/bin/python -m pytest -m slow || status=$?
+exit $status

@@ -1,6 +1,6 @@
 """A real training run on CPU, started as a person would start it, and what its files and its server showed.
 
-The run has five steps of four rollouts with short prompts, so that it takes minutes; an entropy bonus makes sure that
+The run has five steps of two rollouts with short prompts, so that it takes minutes; an entropy bonus makes sure that
 the weights move even when all rollouts of a question agree.
 """
 
@@ -23,8 +23,8 @@ TEXT = "SELECT name FROM singer WHERE age > 30 ORDER BY name LIMIT 5"
 STEPS, VALIDATION = 5, 3
 SMALL = [
     "data.max_response_length=64",
-    "data.train_batch_size=2",
-    "actor_rollout_ref.actor.ppo_mini_batch_size=2",
+    "data.train_batch_size=1",
+    "actor_rollout_ref.actor.ppo_mini_batch_size=1",
     "actor_rollout_ref.rollout.n=2",
     "actor_rollout_ref.actor.entropy_coeff=0.01",
 ]

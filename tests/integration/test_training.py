@@ -34,7 +34,7 @@ def records(run: Run, mode: str) -> list[dict[str, Any]]:
 
 def test_rows_are_the_traced_calls_of_the_matched_nodes(run: Run) -> None:
     trained = records(run, "train")
-    assert len(trained) == 4 * STEPS
+    assert len(trained) == 2 * STEPS
     matched = [turn for record in trained for turn in record["turns"] if "write" in turn["node"]]
     assert sum(float(step["rows"]) for step in run.steps) == len(matched)
     assert any(turn["node"] == "check_query" for record in trained for turn in record["turns"])
