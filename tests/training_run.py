@@ -1,7 +1,7 @@
 """A real training run on CPU, started as a person would start it, and what its files and its server showed.
 
-The run has five steps of two rollouts of one turn with short prompts, so that it takes minutes; an entropy bonus makes
-sure that the weights move even when all rollouts of a question agree.
+The run has five steps of two rollouts with short prompts, so that it takes minutes; an entropy bonus makes sure that
+the weights move even when all rollouts of a question agree.
 """
 
 import csv
@@ -52,7 +52,7 @@ def start(output_dir: Path, run_id: str, *flags: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "spider.train_sql_agent", "tiny", "--output-dir", str(output_dir), *flags]
     settings = [argument for setting in SMALL for argument in ("--set", setting)]
     return subprocess.Popen(
-        [*command, "--max-turns", "1", "--context-chars", "300", *settings],
+        [*command, "--context-chars", "300", *settings],
         cwd=ROOT,
         env=os.environ | {RUN_ID: run_id},
         stdout=subprocess.PIPE,

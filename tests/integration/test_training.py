@@ -37,6 +37,7 @@ def test_rows_are_the_traced_calls_of_the_matched_nodes(run: Run) -> None:
     assert len(trained) == 2 * STEPS
     matched = [turn for record in trained for turn in record["turns"] if "write" in turn["node"]]
     assert sum(float(step["rows"]) for step in run.steps) == len(matched)
+    assert any(turn["node"] == "check_query" for record in trained for turn in record["turns"])
 
 
 def test_dumped_rows_hold_the_agents_own_prompts(run: Run) -> None:
