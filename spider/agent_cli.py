@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from spider.arguments import INTERRUPTED
 from spider.data import SPLITS, data_dir, load_environment, load_tasks
+from spider.quick_imports import quick_imports
 from spider.run_logging import keep_libraries_quiet
 
 if TYPE_CHECKING:
@@ -111,11 +112,12 @@ def default_turns(strategy: str | None) -> int:
 
 def answer(tasks: Sequence[dict[str, str]], endpoint: ChatEndpoint, options: argparse.Namespace) -> list[Outcome]:
     """Run every task through `Trainer.dev`, one after another, and show each."""
-    import agentlightning as agl
+    with quick_imports():
+        import agentlightning as agl
 
-    from spider.chat_endpoint import EndpointError
-    from spider.lit_agent import LitSQLAgent
-    from spider.tracing import RolloutTracer
+        from spider.chat_endpoint import EndpointError
+        from spider.lit_agent import LitSQLAgent
+        from spider.tracing import RolloutTracer
 
     outcomes: list[Outcome] = []
 

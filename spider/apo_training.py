@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from spider.arguments import interruptible
 from spider.data import ROOT, data_dir, load_environment, load_tasks
 from spider.files import write_whole
+from spider.quick_imports import quick_imports
 
 if TYPE_CHECKING:
     from spider.chat_endpoint import ChatEndpoint
@@ -211,11 +212,12 @@ def make_search(
     prices: tuple[Price | None, Price | None],
 ) -> PromptSearch:
     """Put the search together: agent, journal, budget, the optimiser's client. `prices` are the two models'."""
-    from spider.strategy.budget import Ledger, MeteredEndpoint
-    from spider.strategy.optimizer_client import JournaledTransport, journaled_client
-    from spider.strategy.prompt_agent import AgentSettings, Journal, PromptedSQLAgent
-    from spider.strategy.runs import ROLLOUTS
-    from spider.strategy.search import PromptSearch, SearchSettings
+    with quick_imports():
+        from spider.strategy.budget import Ledger, MeteredEndpoint
+        from spider.strategy.optimizer_client import JournaledTransport, journaled_client
+        from spider.strategy.prompt_agent import AgentSettings, Journal, PromptedSQLAgent
+        from spider.strategy.runs import ROLLOUTS
+        from spider.strategy.search import PromptSearch, SearchSettings
 
     ledger = Ledger(run_dir / "spent.json", options.max_calls, options.max_usd)
     found = (endpoint.base_url, endpoint.model, endpoint.sampling, endpoint.api_key)

@@ -22,6 +22,7 @@ from spider.data import data_dir, load_environment
 from spider.ports import free_port
 from spider.preset_changes import UsageError, add_preset_arguments, select_preset
 from spider.presets import PRESETS, Preset, model_path
+from spider.quick_imports import quick_imports
 from spider.run_control import add_flags, begin, is_complete, run_folder, take_folder, with_course
 from spider.verl_bridge.failures import in_words
 from spider.verl_bridge.run_folder import RunFolderError
@@ -199,12 +200,13 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
         logger.info("all steps of this run are done: nothing to resume (--steps N trains on)")
         return 0
     write_ci_outputs(preset)
-    import agentlightning as agl
+    with quick_imports():
+        import agentlightning as agl
 
-    from spider.lit_agent import LitSQLAgent, span_bytes
-    from spider.run_record import write_run_record
-    from spider.tracing import RolloutTracer
-    from spider.verl_bridge import VERL
+        from spider.lit_agent import LitSQLAgent, span_bytes
+        from spider.run_record import write_run_record
+        from spider.tracing import RolloutTracer
+        from spider.verl_bridge import VERL
 
     take_over_loggers()
     agent_match = ".*" if args.active_agent == "all" else args.active_agent

@@ -7,14 +7,13 @@ agentlightning's runners, which take them from the store and call vLLM directly.
 
 import asyncio
 import contextlib
-import importlib
 import json
 import logging
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,13 +21,13 @@ from agentlightning import Algorithm
 from agentlightning.types import Dataset
 
 from spider.files import write_whole
-from spider.run_logging import take_over_loggers
-from spider.verl_bridge.processes import end_run, mark_run, start_reaper
+from spider.verl_bridge.processes import mark_run, start_reaper
 from spider.verl_bridge.progress import Progress
+from spider.verl_bridge.ray_processes import end_ray, start_ray
 from spider.verl_bridge.rollout_log import FILE, RolloutLog
 from spider.verl_bridge.run_folder import RunFolderError, forget_rollouts, latest_checkpoint, step_of
 from spider.verl_bridge.task_dataset import write_tasks
-from spider.verl_bridge.tracking import drop_curves_after, forwarded_environment, start_wandb
+from spider.verl_bridge.tracking import drop_curves_after, start_wandb
 from spider.verl_bridge.verl_config import reach_last_step, resolve_config
 from spider.verl_bridge.watchdog import Pulse, Watchdog, run_watched
 
@@ -89,12 +88,12 @@ class VERL(Algorithm):
         watchdog = Watchdog(self._pulse, limit_seconds, store, run_id, output_dir / "stacks.txt")
         try:
             with _console_log(output_dir, verbose=self.config.agentlightning.verbose):
-                _start_ray(self.config)
+                start_ray(self.config)
                 asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop_after_step)
                 await run_watched(lambda: self._train(store, adapter, progress, watchdog), watchdog)
         finally:
             progress.close()
-            _end_ray(run_id)
+            end_ray(run_id)
             watchdog.stop()
         self.finished = True
         progress.summary(latest_checkpoint(Path(self.config.trainer.default_local_dir)))
@@ -111,13 +110,14 @@ class VERL(Algorithm):
         from spider.verl_bridge.rollout_manager import StoreRolloutManager
         from spider.verl_bridge.trainer import TrainingStoppedError, make_trainer
 
-        tq.init(self.config.transfer_queue)
+        queue = ThreadPoolExecutor(1).submit(tq.init, self.config.transfer_queue)
         trainer = self._trainer = make_trainer(self.config, progress, self._pulse)
         trainer.stop_requested = self._stop_requested
         succeeded = False
         try:
             logger.info("loading the model into the trainer and into vLLM")
             trainer.init()
+            queue.result()  # what its processes import takes as long as the trainer's
             settings = _rollout_settings(self.config, trainer)
             servers = {"model": settings.model, "endpoints": list(settings.endpoints)}
             write_whole(progress.output_dir / "servers.json", json.dumps(servers))
@@ -195,59 +195,6 @@ def _prepare(config: "DictConfig", output_dir: Path, train: Dataset[Any], val: D
         from spider.verl_bridge.cpu_environment import cpu_environment
 
         os.environ.update(cpu_environment())
-
-
-def _start_ray(config: "DictConfig") -> None:
-    import ray
-    from omegaconf import OmegaConf
-    from verl.trainer.constants_ppo import get_ppo_ray_runtime_env
-    from verl.trainer.ppo.utils import need_critic, need_reference_policy
-    from verl.utils.config import validate_config
-
-    validate_config(config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
-    config.transfer_queue.enable = True
-    OmegaConf.resolve(config)
-    if not config.agentlightning.verbose:
-        take_over_loggers()
-    if ray.is_initialized():
-        return
-    logger.info("starting Ray")
-    options = OmegaConf.to_container(config.ray_kwargs.ray_init, resolve=True)
-    is_local = config.trainer.nnodes == 1 and "RAY_ADDRESS" not in os.environ
-    runtime_env = get_ppo_ray_runtime_env(config)
-    if not is_local:
-        runtime_env["env_vars"] |= forwarded_environment(os.environ)
-    defaults: dict[str, object] = {
-        "runtime_env": runtime_env,
-        "include_dashboard": False,
-        "log_to_driver": config.agentlightning.verbose,
-        "logging_level": logging.WARNING,
-    }
-    if is_local:
-        defaults["address"] = "local"
-    merged = OmegaConf.to_container(OmegaConf.merge(defaults, options))
-    # Ray mostly waits for its processes; the trainer's modules, which take as long to import, come meanwhile.
-    importing = threading.Thread(target=_import_trainer, args=(config.actor_rollout_ref.rollout.name,), daemon=True)
-    importing.start()
-    ray.init(**cast("dict[str, Any]", merged))
-    importing.join()
-    with contextlib.suppress(ValueError):  # there is no such actor
-        ray.get_actor("TransferQueueController", namespace="transfer_queue")
-        raise RuntimeError("another run is going on in this Ray cluster, and its rows would mix: give each its own")
-
-
-def _import_trainer(rollout: str) -> None:
-    """Import what `VERL._train` needs; a failure shows there, where it is imported again."""
-    with contextlib.suppress(ImportError):
-        importlib.import_module("spider.verl_bridge.trainer")
-        importlib.import_module("verl.workers.rollout.replica").get_rollout_replica_class(rollout)
-
-
-def _end_ray(run_id: str) -> None:
-    import ray
-
-    ray.shutdown()
-    end_run(run_id)
 
 
 def _rollout_settings(config: "DictConfig", trainer: "StoreTrainer") -> "RolloutSettings":
