@@ -13,7 +13,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,7 +22,7 @@ from agentlightning.types import Dataset
 from spider.files import write_whole
 from spider.verl_bridge.processes import mark_run, start_reaper
 from spider.verl_bridge.progress import Progress
-from spider.verl_bridge.ray_processes import end_ray, start_ray
+from spider.verl_bridge.ray_processes import end_ray, start_ray, start_transfer_queue
 from spider.verl_bridge.rollout_log import FILE, RolloutLog
 from spider.verl_bridge.run_folder import RunFolderError, forget_rollouts, latest_checkpoint, step_of
 from spider.verl_bridge.task_dataset import write_tasks
@@ -105,19 +104,17 @@ class VERL(Algorithm):
         progress: Progress,
         watchdog: Watchdog,
     ) -> None:
-        import transfer_queue as tq
-
         from spider.verl_bridge.rollout_manager import StoreRolloutManager
         from spider.verl_bridge.trainer import TrainingStoppedError, make_trainer
 
-        queue = ThreadPoolExecutor(1).submit(tq.init, self.config.transfer_queue)
+        queue = start_transfer_queue(self.config)
         trainer = self._trainer = make_trainer(self.config, progress, self._pulse)
         trainer.stop_requested = self._stop_requested
         succeeded = False
         try:
             logger.info("loading the model into the trainer and into vLLM")
             trainer.init()
-            queue.result()  # what its processes import takes as long as the trainer's
+            queue.result()
             settings = _rollout_settings(self.config, trainer)
             servers = {"model": settings.model, "endpoints": list(settings.endpoints)}
             write_whole(progress.output_dir / "servers.json", json.dumps(servers))

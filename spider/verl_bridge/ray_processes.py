@@ -5,6 +5,7 @@ import importlib
 import logging
 import os
 import threading
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, cast
 
 from spider.quick_imports import quick_imports
@@ -69,6 +70,25 @@ def _import_trainer(rollout: str) -> None:
     with contextlib.suppress(ImportError):
         importlib.import_module("spider.verl_bridge.trainer")
         importlib.import_module("verl.workers.rollout.replica").get_rollout_replica_class(rollout)
+
+
+def start_transfer_queue(config: "DictConfig") -> "Future[None]":
+    """Start the TransferQueue's processes, in a thread: what they import takes as long as what the trainer's does."""
+    import transfer_queue as tq
+
+    started: Future[None] = Future()
+
+    def start() -> None:
+        try:
+            tq.init(config.transfer_queue)
+        except BaseException as error:
+            started.set_exception(error)
+        else:
+            started.set_result(None)
+
+    # A thread of a pool would be waited for at the program's end.
+    threading.Thread(target=start, name="transfer-queue", daemon=True).start()
+    return started
 
 
 def end_ray(run_id: str) -> None:
