@@ -19,6 +19,7 @@ from pathlib import Path
 
 from spider.arguments import interruptible, positive
 from spider.data import data_dir, load_tasks
+from spider.output import OutputHandler
 
 TASK_FILES = ("train_spider.parquet", "test_dev.parquet")
 KINDS = {"fails": "gives no result", "differs": "doesn't match itself", "no rows": "has no rows (not counted as bad)"}
@@ -73,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Check the files; 1 when a gold is bad, 2 when a file can't be read, 130 after Ctrl-C."""
     options = parse_args(arguments)
     level = logging.WARNING if options.quiet else logging.INFO
-    logging.basicConfig(level=level, format="%(message)s", stream=sys.stdout, force=True)
+    logging.basicConfig(level=level, format="%(message)s", handlers=[OutputHandler()], force=True)
     counts: Counter[str] = Counter()
     try:
         files = [file.resolve() for file in options.files] or [data_dir() / name for name in TASK_FILES]

@@ -22,6 +22,7 @@ from spider.data import ROOT, data_dir, shown
 from spider.data_preparation.bundle import BUNDLE, Bundle, fetch_bundle
 from spider.data_preparation.source import SourceError, open_source
 from spider.download import DownloadError
+from spider.output import OutputHandler
 
 logger = logging.getLogger("prepare_data")
 
@@ -92,10 +93,10 @@ def describe_command(options: argparse.Namespace) -> int:
 
     folder = (options.source or data_dir()).resolve()
     description = describe(folder, find_tokenizer(options.tokenizer), options.quiet)
-    for line in description.lines():
-        logger.info("%s", line)
     png = options.png or ROOT / "outputs" / f"{folder.name}.png"
     draw(description, png)
+    for line in description.lines():
+        logger.info("%s", line)
     logger.info("histogram: %s", shown(png))
     return 0
 
@@ -104,7 +105,8 @@ def describe_command(options: argparse.Namespace) -> int:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     options = parse_args(argv)
-    logging.basicConfig(level=logging.ERROR if options.quiet else logging.INFO, format="%(message)s", stream=sys.stdout)
+    level = logging.ERROR if options.quiet else logging.INFO
+    logging.basicConfig(level=level, format="%(message)s", handlers=[OutputHandler()])
     logging.getLogger("httpx").setLevel(logging.WARNING)
     command = verify_command if options.verify else describe_command if options.describe else prepare_command
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from spider.arguments import INTERRUPTED
 from spider.data import SPLITS, data_dir, load_environment, load_tasks
+from spider.output import OutputHandler, show
 from spider.quick_imports import quick_imports
 from spider.run_logging import keep_libraries_quiet
 
@@ -40,7 +40,7 @@ class Outcome:
 
 def run(options: argparse.Namespace) -> int:
     """Run the questions; 0 when a rollout succeeded, 1 when all failed, 2 for a senseless request, 130 for Ctrl-C."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[OutputHandler()])
     logging.getLogger("spider").setLevel(logging.WARNING if options.quiet and not options.debug else logging.INFO)
     logging.getLogger("agentlightning").setLevel(logging.ERROR if options.debug else logging.CRITICAL)
     load_environment()
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         return 2
     logger.info("%d questions of %s, %s at %s\n", len(tasks), SPLITS[options.split], endpoint.model, endpoint.base_url)
     outcomes = answer(tasks, endpoint, options)
-    sys.stdout.write(f"\n{table(outcomes)}\n")
+    show(f"\n{table(outcomes)}")
     if len(outcomes) < len(tasks):  # agentlightning's strategy ends quietly on Ctrl-C
         logger.warning("interrupted after %d of %d questions", len(outcomes), len(tasks))
         return INTERRUPTED

@@ -1,9 +1,11 @@
-"""What several commands' lines share: types of arguments, and what Ctrl-C means."""
+"""What several commands' lines share: types of arguments, and how they end early."""
 
 import argparse
 import functools
 from collections.abc import Callable
 from typing import ParamSpec
+
+from spider.output import written_out
 
 Arguments = ParamSpec("Arguments")
 
@@ -11,12 +13,16 @@ INTERRUPTED = 130
 
 
 def interruptible(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
-    """A command whose exit code is 130 after Ctrl-C, wherever that finds it: its imports take seconds."""
+    """A command whose exit code is 130 after Ctrl-C, wherever that finds it: its imports take seconds.
+
+    It is 141 when the reader of its output has gone away.
+    """
 
     @functools.wraps(main)
     def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> int:
         try:
-            return main(*args, **kwargs)
+            with written_out():
+                return main(*args, **kwargs)
         except KeyboardInterrupt:
             return INTERRUPTED
 

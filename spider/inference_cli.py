@@ -12,6 +12,7 @@ from pathlib import Path
 from spider.chat_endpoint import EndpointError
 from spider.data import load_environment
 from spider.database import rows_execution, without_password
+from spider.output import show
 from spider.trained_agent import Context, Result, TrainedAgent, check_database
 
 logger = logging.getLogger("spider.inference")
@@ -63,8 +64,7 @@ def ask(agent: TrainedAgent, question: str, context: Context, options: argparse.
         text = json.dumps({"question": question, **result.as_dict()}, ensure_ascii=False)
     else:
         text = result.answer if options.quiet else shown(result)
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    show(text)
     return 0 if result.answered else 1, result
 
 
@@ -98,9 +98,9 @@ def converse(agent: TrainedAgent, options: argparse.Namespace) -> int:
             if changed_database(agent, argument.strip()):
                 history.clear()
         elif command == "/schema":
-            sys.stdout.write(f"{agent.schema(max_chars=TABLE_CHARS)}\n")
+            show(agent.schema(max_chars=TABLE_CHARS))
         elif line.startswith("/"):
-            sys.stdout.write("".join(f"{name:14} {what}\n" for name, what in COMMANDS.items()))
+            show("\n".join(f"{name:14} {what}" for name, what in COMMANDS.items()))
         elif line:
             code, result = ask(agent, line, {"history": history}, options)
             if result and result.sql:

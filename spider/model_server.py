@@ -25,6 +25,7 @@ from pathlib import Path
 
 from spider.arguments import interruptible, positive
 from spider.data import ROOT
+from spider.output import show
 from spider.presets import model_path
 from spider.server_flags import (
     DEFAULT_PORT,
@@ -265,7 +266,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if dry_run:
             command, variables = plan(server)
-            sys.stdout.write(shlex.join([f"{name}={value}" for name, value in variables.items()] + command) + "\n")
+            show(shlex.join([f"{name}={value}" for name, value in variables.items()] + command))
             return 0
         # Started in the background by a script, a process is born deaf to SIGINT.
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -6,7 +6,6 @@ import argparse
 import hashlib
 import json
 import logging
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from spider.evaluation.summary import Summary, failure_text, summarise
 from spider.evaluation.table import joined, summary_table
 from spider.files import write_whole
 from spider.model_server import ServerError
+from spider.output import show
 
 logger = logging.getLogger("spider.evaluate")
 
@@ -71,29 +71,20 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _set_up_logging(quiet: bool) -> None:
-    """Tables to standard output, everything else to standard error."""
+    """Messages to standard error: standard output is for the tables."""
     from spider.run_logging import TerminalHandler, keep_libraries_quiet
 
     load_environment()
     keep_libraries_quiet()
     logging.basicConfig(level=logging.WARNING, handlers=[TerminalHandler()], force=True)
     logging.getLogger("spider").setLevel(logging.WARNING if quiet else logging.INFO)
-    tables = logging.getLogger("spider.tables")
-    tables.setLevel(logging.INFO)
-    tables.propagate = False
-    tables.handlers = [logging.StreamHandler(sys.stdout)]
-
-
-def show(text: str) -> None:
-    """Write a result, which is not a message, to standard output."""
-    logging.getLogger("spider.tables").info("%s", text)
 
 
 def _compare(options: argparse.Namespace) -> int:
     found = compare(*(load_results(spec) for spec in options.compare))
-    show(comparison_table(found))
     if options.output:
         write_whole(options.output / "comparison.json", json.dumps(found, ensure_ascii=False, indent=1))
+    show(comparison_table(found))
     return 0
 
 

@@ -174,6 +174,19 @@ def test_quiet_shows_the_table_alone() -> None:
     assert len(lines) == 5
 
 
+def test_it_ends_when_its_reader_goes_away() -> None:
+    server = ChatServer()
+    server.script = any_query
+    with open_cli("--limit", "50", OPENAI_BASE_URL=server.url) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.readline()
+        process.stdout.close()
+        assert (process.wait(300), process.stderr.read()) == (141, "")
+    server.close()
+    assert len(server.requests) < 50
+
+
 def test_ctrl_c_keeps_what_was_answered() -> None:
     server, third, end = ChatServer(), threading.Event(), threading.Event()
 

@@ -1,10 +1,13 @@
-"""What holds for every command: a quick --help, a quiet mode, exit codes, Ctrl-C."""
+"""What holds for every command: a quick --help, a quiet mode, exit codes, Ctrl-C, a reader that goes away."""
 
 import importlib
 import os
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -35,12 +38,15 @@ INTERNAL = {"spider.sandbox_worker", "spider.verl_bridge.processes"}
 SAMPLE = ROOT / "data" / "sample"
 
 
-def command(line: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def command(
+    line: str, *arguments: str | Path, stdout: IO[bytes] | int = subprocess.PIPE
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", *line.split(), *arguments],
         cwd=ROOT,
-        env=os.environ | {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"},
-        capture_output=True,
+        env=os.environ | {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "PYTHONUNBUFFERED": ""},
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         timeout=120,
         check=False,
@@ -87,6 +93,43 @@ def test_ctrl_c_while_it_starts_is_exit_code_130(line: str, monkeypatch: pytest.
 
     monkeypatch.setattr("argparse.ArgumentParser.parse_args", interrupt)
     assert module.main([]) == 130
+
+
+@pytest.fixture
+def unread() -> Iterator[IO[bytes]]:
+    """A pipe that nobody reads any more."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as pipe:
+        yield pipe
+
+
+def test_a_command_ends_quietly_when_its_reader_goes_away(unread: IO[bytes]) -> None:
+    ended = command("scripts.check_gold", SAMPLE / "test_dev.parquet", stdout=unread)
+    assert (ended.returncode, ended.stderr) == (141, "")
+
+
+def test_nothing_is_lost_when_the_reader_goes_away(unread: IO[bytes], tmp_path: Path) -> None:
+    picture = tmp_path / "sample.png"
+    ended = command("scripts.prepare_data", "--describe", SAMPLE, "--png", picture, stdout=unread)
+    assert (ended.returncode, ended.stderr) == (141, "")
+    assert picture.is_file()
+
+
+def test_what_python_writes_when_it_ends_may_find_no_reader(unread: IO[bytes]) -> None:
+    ended = command("scripts.check_gold", "--help", stdout=unread)
+    assert (ended.returncode, ended.stderr) == (141, "")
+
+
+def test_output_that_can_not_be_written_is_one_clear_error() -> None:
+    with Path("/dev/full").open("wb") as full:
+        ended = command("scripts.check_gold", SAMPLE / "test_dev.parquet", stdout=full)
+    assert (ended.returncode, ended.stderr) == (1, "error: can't write the output: No space left on device\n")
+
+
+def test_a_command_needs_no_standard_output() -> None:
+    check = [sys.executable, "-m", "scripts.check_gold", "--limit", "1", str(SAMPLE / "test_dev.parquet")]
+    assert subprocess.run(["sh", "-c", f"{shlex.join(check)} >&-"], cwd=ROOT, check=False).returncode == 0
 
 
 @pytest.mark.parametrize(
