@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from spider.checkpoint.proof import TEXT, Proof
 from spider.checkpoint.shards import Checkpoint
+from spider.run_report.reading import read_progress
 
 UNKNOWN = "not recorded"
 
 
 def run_accuracies(run: Path, step: int) -> dict[str, float]:
-    """Validation accuracy by steps trained, up to `step`, from the run's ``progress.csv``; empty without that file."""
-    path = run / "progress.csv"
-    if not path.is_file():
-        return {}
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row.get("validation_accuracy")]
-    found = {int(float(row["step"])): float(row["validation_accuracy"]) for row in rows}
-    return {str(number): accuracy for number, accuracy in sorted(found.items()) if number <= step}
+    """Validation accuracy by steps trained, up to `step`, from the run's ``progress.csv``; empty without that file.
+
+    Raises:
+        NoRunError: the file is damaged.
+    """
+    rows = read_progress(run / "progress.csv")
+    return {
+        f"{row['step']:.0f}": row["validation_accuracy"]
+        for row in rows
+        if "validation_accuracy" in row and row["step"] <= step
+    }
 
 
 def model_card(

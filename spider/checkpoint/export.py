@@ -87,12 +87,12 @@ def _build(folder: Path, checkpoint: Checkpoint, record: dict[str, object], dtyp
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
+    accuracies = run_accuracies(checkpoint.run, checkpoint.step)
     shards = load_shards(checkpoint)
     write_model(folder, checkpoint, shards, base, dtype)
     logger.info("comparing it with the trainer's weights")
     proof = prove(folder, checkpoint, shards, base, dtype)
     report(proof, bool(split_lora(list(shards[0]))[1]))
-    accuracies = run_accuracies(checkpoint.run, checkpoint.step)
     facts = {"step": checkpoint.step, "dtype": dtype, "ranks": checkpoint.ranks, "proof": proof.as_dict()}
     facts |= {"accuracies": accuracies, "run": record}
     (folder / PROOF_FILE).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")

@@ -1,12 +1,11 @@
 """A run's folder, read while it is written or after: progress.csv, rollouts.jsonl, tensorboard/ and run.log.
 
-Any of them may be missing or end in the middle of a line.
+Any of them may be missing or end in the middle of a line; one that holds something else is an error.
 """
 
 from __future__ import annotations
 
 import contextlib
-import csv
 import json
 import re
 import time
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+REMEDY = "put the run's own file back, or move this one away: the report does without it"
 LOG_LINE = re.compile(r"^\S+ \S+ (?P<level>[A-Z]+) (?P<name>spider[\w.]*): (?P<text>.*)")
 
 
@@ -80,18 +80,18 @@ class RunLog:
 
 
 class NoRunError(ValueError):
-    """The folder isn't a run's."""
+    """The folder isn't a run's, or a file in it isn't."""
 
 
 def read_run(folder: Path) -> RunLog:
     """Everything that is there.
 
     Raises:
-        NoRunError: neither a progress.csv nor a rollouts.jsonl nor a run.log is in the folder.
+        NoRunError: neither a progress.csv nor a rollouts.jsonl nor a run.log is in the folder, or one is damaged.
     """
     names = ("progress.csv", "rollouts.jsonl", "run.log")
     if not any((folder / name).is_file() for name in names):
-        raise NoRunError(f"{folder} is not the folder of a run: none of {', '.join(names)} is in it")
+        raise NoRunError(f"{folder} is not the folder of a run: none of {', '.join(names)} is in it; give outputs/RUN")
     started, state = _state(folder / "run.log")
     return RunLog(
         folder,
@@ -104,33 +104,52 @@ def read_run(folder: Path) -> RunLog:
 
 
 def read_progress(path: Path) -> list[dict[str, float]]:
-    """The rows of progress.csv; of a run that was resumed, what came after the checkpoint counts once."""
+    """The rows of progress.csv; of a run that was resumed, what came after the checkpoint counts once.
+
+    Raises:
+        NoRunError: it isn't one, or is damaged before its last line, which may be half written.
+    """
     if not path.is_file():
         return []
+    header, *lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    names = header.strip().split(",")
+    if not {"step", "reward", "validation_accuracy"} <= set(names):
+        raise NoRunError(f"{path} is not a training run's: its columns are others; {REMEDY}")
     rows: list[dict[str, float]] = []
-    with path.open(newline="", encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            with contextlib.suppress(TypeError, ValueError):
-                row = {name: float(value) for name, value in line.items() if name and value}
-                if "step" in row and ("reward" in row or "validation_accuracy" in row):
-                    rows.append(row)
+    for number, line in enumerate(lines[:-1], 2):
+        try:
+            cells = zip(names, line.strip().split(","), strict=True)
+            row = {name: float(cell) for name, cell in cells if cell}
+        except ValueError:
+            row = {}
+        if "step" not in row or row.keys().isdisjoint(("reward", "validation_accuracy")):
+            raise NoRunError(f"{path} is damaged: line {number} is no step's and no validation's; {REMEDY}")
+        rows.append(row)
     # A resumed run does the steps after its checkpoint again: the last row of a step is the one that counts.
     last = {(row["step"], "reward" not in row): row for row in rows}
     return [last[key] for key in sorted(last)]
 
 
 def read_rollouts(path: Path) -> list[Rollout]:
-    """The rollouts; those of steps that a resumed run did again count once."""
+    """The rollouts; those of steps that a resumed run did again count once.
+
+    Raises:
+        NoRunError: no line is a rollout. Some may not be: a run that was killed and resumed leaves half of one.
+    """
     if not path.is_file():
         return []
     found: dict[str, list[Rollout]] = {"train": [], "val": []}
+    has_lines = False
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
-            with contextlib.suppress(ValueError, TypeError, KeyError):
+            has_lines |= line.endswith("\n")
+            with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
                 record: dict[str, Any] = json.loads(line)
                 names = Rollout.__dataclass_fields__
                 rollout = Rollout(**{name: value for name, value in record.items() if name in names})
                 found[rollout.mode].append(rollout)
+    if has_lines and not any(found.values()):
+        raise NoRunError(f"{path} is not a training run's: no line of it is a rollout; {REMEDY}")
     return [rollout for each in found.values() for rollout in _without_undone(each)]
 
 

@@ -121,7 +121,7 @@ def test_card_records_data_preset_steps_and_accuracy(runs: Path, tmp_path: Path)
     run = runs / "full"
     record = {"preset": "tiny", "steps": 3, "train_file": "data/sample/train_spider.parquet", "train_questions": 702}
     (run / "run.json").write_text(json.dumps(record | {"validation_questions": 16}))
-    (run / "progress.csv").write_text("step,validation_accuracy\n0,0.25\n3,0.5\n6,0.75\n")
+    (run / "progress.csv").write_text("step,reward,validation_accuracy\n0,,0.25\n3,,0.5\n6,,0.75\n")
     try:
         export(run, tmp_path / "model")
     finally:

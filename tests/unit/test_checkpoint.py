@@ -69,9 +69,11 @@ def test_the_newest_checkpoint_is_the_one_that_verl_finished(tmp_path: Path) -> 
 
 
 def test_accuracies_end_with_the_checkpoints_step(tmp_path: Path) -> None:
-    rows = ["step,reward,validation_accuracy", "0,,0.25", "1,0.5,", "2,,0.5", "4,,0.75"]
+    rows = ["step,reward,validation_accuracy", "0,,0.25", "1,0.5,", "2,,0.5", "4,,0.75", "5,0."]
     (tmp_path / "progress.csv").write_text("\n".join(rows))
     assert run_accuracies(tmp_path, 2) == {"0": 0.25, "2": 0.5}
+    assert run_accuracies(tmp_path, 9) == {"0": 0.25, "2": 0.5, "4": 0.75}
+    assert run_accuracies(tmp_path / "elsewhere", 2) == {}
 
 
 def test_record_holds_what_decides_the_run(tmp_path: Path) -> None:

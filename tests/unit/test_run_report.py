@@ -98,6 +98,50 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     assert main([str(tmp_path), "--quiet"]) == 2
 
 
+@pytest.mark.parametrize(
+    "text", [b"", b"\x00\xff\n\x93\n", b"hello\nworld\n", b"step,rows\n1,2\n", HEADER.encode()[:8]]
+)
+def test_a_file_that_is_no_progress_is_named_with_the_fix(run_folder: Path, text: bytes) -> None:
+    (run_folder / "progress.csv").write_bytes(text)
+    with pytest.raises(NoRunError, match=r"progress\.csv is not a training run's: .* move this one away"):
+        read_run(run_folder)
+    assert main([str(run_folder), "--quiet"]) == 2
+    assert not (run_folder / "report").exists()
+
+
+@pytest.mark.parametrize("line", ["garbage", "3,0.5", "3,0.5,,,,,x", ",0.5,,,,,9", "3,,,,,,9", "\x00\ufffd"])
+def test_a_damaged_line_of_progress_is_named(run_folder: Path, line: str) -> None:
+    with (run_folder / "progress.csv").open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n4,0.5,,18,39.6,138.1,500\n")
+    with pytest.raises(NoRunError, match=r"progress\.csv is damaged: line 6 "):
+        read_run(run_folder)
+
+
+@pytest.mark.parametrize("torn", ["3", "3,0.7", "3,0.75,,18,39.6,138.1,5"])
+def test_a_last_line_that_is_half_written_is_left_out(run_folder: Path, torn: str) -> None:
+    with (run_folder / "progress.csv").open("a", encoding="utf-8") as file:
+        file.write(torn)
+    assert [row["step"] for row in read_progress(run_folder / "progress.csv")] == [0, 1, 2, 2]
+
+
+@pytest.mark.parametrize("text", [b"\x00\xff\n\x93\n", b"hello\n", b'[]\n1\n{"step": 1}\n'])
+def test_a_file_without_any_rollout_is_named(run_folder: Path, text: bytes) -> None:
+    (run_folder / "rollouts.jsonl").write_bytes(text)
+    with pytest.raises(NoRunError, match=r"rollouts\.jsonl is not a training run's"):
+        read_run(run_folder)
+
+
+def test_the_first_rollout_may_be_half_written(run_folder: Path) -> None:
+    (run_folder / "rollouts.jsonl").write_text(record(1, 1.0)[:40], encoding="utf-8")
+    assert read_run(run_folder).rollouts == []
+
+
+def test_rollouts_around_a_broken_line_count(run_folder: Path) -> None:
+    with (run_folder / "rollouts.jsonl").open("a", encoding="utf-8") as file:
+        file.write(record(3, 1.0)[:40] + record(3, 1.0) + record(3, 0.0))
+    assert len(read_run(run_folder).of_mode("train")) == 5
+
+
 def test_only_progress_is_enough(run_folder: Path) -> None:
     (run_folder / "rollouts.jsonl").unlink()
     (run_folder / "run.log").unlink()
