@@ -1,20 +1,39 @@
 """Files that are there whole or not at all, and JSON that says which file is broken."""
 
-import json
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+Kind = TypeVar("Kind")
 
 
-def read_json(path: Path) -> Any:  # noqa: ANN401 (what the file holds)
-    """What a JSON file holds.
+def read_json(path: Path, kind: type[Kind]) -> Kind:
+    """What a JSON file holds, checked to be of a kind.
+
+    Args:
+        path: The file.
+        kind: A type that pydantic can check, for example ``dict[str, object]`` or a model of its own.
 
     Raises:
-        ValueError: it isn't JSON; the message names the file.
+        ValueError: it isn't JSON or of another kind; the message names the file.
     """
+    from pydantic import TypeAdapter, ValidationError
+
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON, it was damaged or cut off: {error}") from error
+        return TypeAdapter(kind).validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise ValueError(f"{path} was damaged or cut off: {first_problem(error)}") from error
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing that pydantic found wrong in a file, and where."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"]) or "the file"
+    return f"{where}: {first['msg']}"
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -47,10 +47,10 @@ def read_run_record(folder: Path) -> dict[str, object]:
     """The run's record, empty when it has none.
 
     Raises:
-        ValueError: the file isn't JSON.
+        ValueError: the file was damaged.
     """
     path = folder / FILE
-    return read_json(path) if path.is_file() else {}
+    return read_json(path, dict[str, object]) if path.is_file() else {}
 
 
 def versions() -> dict[str, str]:

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 Weights = dict[str, "Tensor"]
 
 
+@dataclass(frozen=True)
+class _Sharding:
+    """What verl's ``fsdp_config.json`` says."""
+
+    world_size: int
+
+
 class CheckpointError(ValueError):
     """What was given is no complete checkpoint; the message says what is missing."""
 
@@ -62,7 +69,7 @@ class Checkpoint:
     def lora(self) -> dict[str, object]:
         """LoRA's rank and alpha, empty when there is no such file."""
         path = self.actor / "lora_train_meta.json"
-        return read_json(path) if path.is_file() else {}
+        return read_json(path, dict[str, object]) if path.is_file() else {}
 
 
 def find_checkpoint(path: Path) -> Checkpoint:
@@ -70,6 +77,7 @@ def find_checkpoint(path: Path) -> Checkpoint:
 
     Raises:
         CheckpointError: there is none, or a part of it is missing.
+        ValueError: a file of it is damaged.
     """
     path = path.resolve()
     for folder in (path / "checkpoints", path):
@@ -82,7 +90,7 @@ def find_checkpoint(path: Path) -> Checkpoint:
         raise CheckpointError(
             f"no checkpoint at {path}: give a run's folder (outputs/RUN) whose training saved one (trainer.save_freq)"
         )
-    ranks = int(read_json(settings)["world_size"])
+    ranks = read_json(settings, _Sharding).world_size
     name = actor.parent.name.removeprefix("global_step_")
     checkpoint = Checkpoint(actor, int(name) if name.isdigit() else 0, actor.parents[2], ranks)
     needed = [*checkpoint.files, checkpoint.huggingface / "config.json"]

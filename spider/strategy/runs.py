@@ -16,6 +16,22 @@ PROMPTS = "prompts.json"  # of a run that optimises prompts
 
 
 @dataclass(frozen=True)
+class _Prompts:
+    """What an export takes from ``prompts.json``."""
+
+    version: str
+    model: str
+    templates: PromptTemplates
+
+
+@dataclass(frozen=True)
+class _Servers:
+    """What an export takes from ``servers.json``."""
+
+    model: str
+
+
+@dataclass(frozen=True)
 class Run:
     """A run's folder: its kind, its instructions, its model's name, and those of its rollouts that speak for it.
 
@@ -41,9 +57,9 @@ def load_run(path: Path) -> Run:
         raise ValueError(f"no {ROLLOUTS} in {path}: give the folder of a run of train_sql_agent.py (outputs/...)")
     records = tuple(_records(folder / ROLLOUTS))
     if (folder / PROMPTS).is_file():
-        prompts = read_json(folder / PROMPTS)
-        chosen = tuple(record for record in records if record.get("templates") == prompts["version"])
-        kept = Run(folder, "apo", prompts["model"], PromptTemplates(**prompts["templates"]), chosen)
+        prompts = read_json(folder / PROMPTS, _Prompts)
+        chosen = tuple(record for record in records if record.get("templates") == prompts.version)
+        kept = Run(folder, "apo", prompts.model, prompts.templates, chosen)
     else:
         steps = [step for record in records if isinstance(step := record.get("step"), int)]
         late = tuple(r for r in records if isinstance(step := r.get("step"), int) and 2 * step >= max(steps))
@@ -64,4 +80,4 @@ def _records(path: Path) -> Iterator[Mapping[str, object]]:
 
 def _served_model(folder: Path) -> str:
     path = folder / "servers.json"
-    return str(read_json(path)["model"]) if path.is_file() else ""
+    return read_json(path, _Servers).model if path.is_file() else ""

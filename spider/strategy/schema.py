@@ -16,7 +16,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from spider.files import write_whole
+from spider.files import first_problem, write_whole
 from spider.outcomes import OUTCOMES
 from spider.prompts import DEFAULT_TEMPLATES, Templates
 
@@ -156,9 +156,7 @@ def load_strategy(path: str | Path) -> Strategy:
     except OSError as error:
         raise ValueError(f"can't read the strategy {path}: {error.strerror}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise ValueError(f"{path} is not a strategy: {where}: {first['msg']}") from error
+        raise ValueError(f"{path} is not a strategy: {first_problem(error)}") from error
 
 
 def save_strategy(strategy: Strategy, path: Path) -> None:

@@ -122,8 +122,9 @@ def test_a_model_before_training_that_is_gone_is_none(tmp_path: Path) -> None:
     assert recorded_base({"model": "gone/elsewhere"}, tmp_path) is None
 
 
-def test_a_damaged_file_of_a_checkpoint_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"FSDP_version": 1}', '{"world_size": "two"}'])
+def test_a_damaged_file_of_a_checkpoint_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "actor").mkdir()
-    (tmp_path / "actor" / "fsdp_config.json").write_text("{", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"fsdp_config\.json is not JSON"):
+    (tmp_path / "actor" / "fsdp_config.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"fsdp_config\.json was damaged or cut off"):
         find_checkpoint(tmp_path)

@@ -192,6 +192,22 @@ def test_rollouts_with_the_best_prompts_count_of_a_run_that_optimises_them(tmp_p
     assert (run.kind, run.model, run.templates.write, len(run.records)) == ("apo", "m", "Write.", 1)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("prompts.json", '{"vers', "the file: Invalid JSON"),
+        ("prompts.json", '{"version": "b", "model": "m"}', "templates: Field required"),
+        ("prompts.json", '{"version": "b", "model": "m", "templates": {"wirte": ""}}', r"templates\.wirte: "),
+        ("servers.json", "[]", "the file: Input should be an object"),
+    ],
+)
+def test_a_damaged_file_of_a_run_is_named(tmp_path: Path, name: str, text: str, problem: str) -> None:
+    write_lines(tmp_path / "rollouts.jsonl", record() | {"step": 1})
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=f"{name} was damaged or cut off: {problem}"):
+        load_run(tmp_path)
+
+
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no rollouts"):
         load_run(tmp_path)
