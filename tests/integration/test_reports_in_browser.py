@@ -148,6 +148,8 @@ def test_a_runs_report_shows_a_question_before_and_after(opened: Opened, tmp_pat
     page.goto(write_report(run, tmp_path / "report").as_uri())
     expect(page.locator("#rows tr.row")).to_have_count(1)
     expect(page.locator("#rows tr.row")).to_contain_text("wrong → right")
+    expect(page.locator("#count")).to_have_text("1 of 1 rollouts")
+    expect(page.locator("#mode")).to_be_hidden()  # there is nothing to choose
     page.locator("#rows tr.row").click()
     sides = page.locator("tr.details .side > div")
     expect(sides.nth(0)).to_contain_text(re.compile("Step 0.*SELECT 7", re.DOTALL))
