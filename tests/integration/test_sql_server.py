@@ -1,30 +1,63 @@
+"""Databases by URL, against a real PostgreSQL and a real MariaDB: what holds for both, then what each needs."""
+
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-import psycopg
 import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.engine import make_url
 
 from spider.database import Database, open_database
 from spider.sandbox import Limits
 from spider.sql_server import ServerDatabase
 
-pytestmark = pytest.mark.postgres
+
+@dataclass(frozen=True)
+class Server:
+    """A server, its way to sleep and to make many rows, and what it says of a column that isn't there."""
+
+    url: str
+    driver: str
+    dialect: str
+    sleep: str
+    many_rows: str
+    no_column: str
+
+    def count_pets(self) -> int:
+        """How many there are, past the code under test."""
+        with create_engine(make_url(self.url).set(drivername=self.driver)).connect() as connection:
+            return connection.execute(text("SELECT count(*) FROM pet")).scalar_one()
 
 
 @pytest.fixture
-def database(postgres_url: str) -> Database:
-    return open_database(postgres_url)
+def postgres(postgres_url: str) -> Server:
+    many_rows = "SELECT 1 FROM generate_series(1, 10000) a, generate_series(1, 10000) b"
+    no_column = 'column "nope" does not exist'
+    return Server(postgres_url, "postgresql+psycopg", "PostgreSQL", "SELECT pg_sleep(30)", many_rows, no_column)
 
 
-def count_pets(url: str) -> int:
-    with psycopg.connect(url) as connection:
-        row = connection.execute("SELECT count(*) FROM pet").fetchone()
-    assert row
-    return row[0]
+@pytest.fixture
+def mariadb(mariadb_url: str) -> Server:
+    sleep = "SELECT sleep(30), count(*) FROM pet"
+    many_rows = "SELECT a.seq FROM seq_1_to_1000 a, seq_1_to_1000 b"
+    return Server(mariadb_url, "mysql+pymysql", "MariaDB", sleep, many_rows, "Unknown column 'nope'")
 
 
-def test_the_dialect_is_postgresql(database: Database) -> None:
-    assert database.dialect == "PostgreSQL"
+@pytest.fixture(
+    params=[pytest.param("postgres", marks=pytest.mark.postgres), pytest.param("mariadb", marks=pytest.mark.mariadb)]
+)
+def server(request: pytest.FixtureRequest) -> Server:
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def database(server: Server) -> Database:
+    return open_database(server.url)
+
+
+def test_the_dialect_names_the_server(database: Database, server: Server) -> None:
+    assert database.dialect == server.dialect
 
 
 def test_the_schema_shows_tables_keys_and_samples(database: Database) -> None:
@@ -52,16 +85,31 @@ def test_no_rows_are_said_to_be_none(database: Database) -> None:
     assert database.execute("SELECT name FROM pet WHERE id = 9").kind == "no_rows"
 
 
-def test_an_error_shows_the_servers_message(database: Database) -> None:
+def test_an_error_shows_the_servers_message(database: Database, server: Server) -> None:
     execution = database.execute("SELECT nope FROM pet")
     assert execution.kind == "error"
-    assert 'column "nope" does not exist' in execution.text
+    assert server.no_column in execution.text
 
 
 def test_explain_is_run(database: Database) -> None:
     assert database.execute("EXPLAIN SELECT 1").kind == "rows"
 
 
+def test_a_query_over_its_time_is_interrupted(server: Server) -> None:
+    started = time.monotonic()
+    execution = ServerDatabase(server.url, Limits(seconds=0.5)).execute(server.sleep)
+    assert execution.kind == "timeout"
+    assert execution.text == "Timed out after 0.5 s."
+    assert time.monotonic() - started < 5
+
+
+def test_a_result_of_many_rows_is_capped(server: Server) -> None:
+    execution = ServerDatabase(server.url, Limits(max_rows=100)).execute(server.many_rows)
+    assert len(execution.rows) == 100
+    assert execution.text.endswith("of more than 100 rows)")
+
+
+@pytest.mark.postgres
 @pytest.mark.parametrize(
     "sql",
     [
@@ -76,35 +124,50 @@ def test_explain_is_run(database: Database) -> None:
         "COPY pet TO '/tmp/pets'",
     ],
 )
-def test_a_query_that_does_more_than_read_changes_nothing(database: Database, postgres_url: str, sql: str) -> None:
-    assert database.execute(sql).kind in ("refused", "error")
-    assert count_pets(postgres_url) == 3
+def test_a_query_that_does_more_than_read_changes_nothing_in_postgresql(postgres: Server, sql: str) -> None:
+    assert open_database(postgres.url).execute(sql).kind in ("refused", "error")
+    assert postgres.count_pets() == 3
 
 
-def test_settings_do_not_outlive_their_query(database: Database) -> None:
+@pytest.mark.mariadb
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM pet",
+        "DROP TABLE pet",
+        "EXPLAIN DELETE FROM pet",
+        "ANALYZE DELETE FROM pet",
+        "SELECT 1; DROP TABLE pet",
+        "SELECT /*! 1; */ 1; DROP TABLE pet",
+        "/*! DELETE FROM pet */",
+        "SET SESSION max_statement_time = 0",
+        "SELECT * FROM pet INTO OUTFILE '/tmp/agent-mariadb-pets'",
+        "CREATE TABLE other (id INT)",
+        "CALL nothing()",
+        "TRUNCATE pet",
+    ],
+)
+def test_a_query_that_does_more_than_read_changes_nothing_in_mariadb(mariadb: Server, sql: str) -> None:
+    assert open_database(mariadb.url).execute(sql).kind in ("refused", "error", "rows")
+    assert mariadb.count_pets() == 3
+
+
+@pytest.mark.mariadb
+def test_a_write_inside_a_query_is_refused_by_mariadb(mariadb: Server) -> None:
+    assert open_database(mariadb.url).execute("SELECT * FROM pet FOR UPDATE; COMMIT").kind == "refused"
+
+
+@pytest.mark.postgres
+def test_settings_do_not_outlive_their_query(postgres: Server) -> None:
+    database = open_database(postgres.url)
     database.execute("SELECT set_config('default_transaction_read_only', 'off', false)")
     database.execute("SELECT set_config('statement_timeout', '0', false)")
     assert "10s" in database.execute("SELECT current_setting('statement_timeout')").text
 
 
-def test_a_query_over_its_time_is_interrupted(postgres_url: str) -> None:
-    started = time.monotonic()
-    execution = ServerDatabase(postgres_url, Limits(seconds=0.5)).execute("SELECT pg_sleep(30)")
-    assert execution.kind == "timeout"
-    assert execution.text == "Timed out after 0.5 s."
-    assert time.monotonic() - started < 5
-
-
-def test_a_result_of_many_rows_is_capped(postgres_url: str) -> None:
-    database = ServerDatabase(postgres_url, Limits(max_rows=100))
-    execution = database.execute("SELECT 1 FROM generate_series(1, 10000) a, generate_series(1, 10000) b")
-    assert len(execution.rows) == 100
-    assert execution.text.endswith("of more than 100 rows)")
-
-
-def test_a_server_that_is_not_there_is_an_error_not_an_exception() -> None:
-    execution = ServerDatabase("postgresql://nobody@127.0.0.1:1/none").execute("SELECT 1")
-    assert execution.kind == "error"
+@pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
+def test_a_server_that_is_not_there_is_an_error_not_an_exception(scheme: str) -> None:
+    assert ServerDatabase(f"{scheme}://nobody@127.0.0.1:1/none").execute("SELECT 1").kind == "error"
 
 
 def test_another_kind_of_database_is_refused_with_a_reason() -> None:
