@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from spider.arguments import interruptible, positive
+from spider.arguments import duration, interruptible, positive
 from spider.data import data_dir, load_tasks
 from spider.output import OutputHandler
 
@@ -64,7 +64,7 @@ def parse_args(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path, help="task files (default: those of the data folder)")
     parser.add_argument("--limit", type=positive, metavar="N", help="only the first N rows of each file")
-    parser.add_argument("--seconds", type=float, default=10.0, help="time limit of one query (default: 10)")
+    parser.add_argument("--seconds", type=duration, default=10.0, help="time limit of one query (default: 10)")
     parser.add_argument("--quiet", action="store_true", help="show bad golds and errors alone")
     return parser.parse_args(arguments)
 

@@ -52,13 +52,13 @@ def get_model(name: str, options: argparse.Namespace) -> Path:
         return get_smollm2(models, None if options.base else ADAPTER)
     if options.base:
         raise UsageError("--base is for smollm2 alone: no other model has a warm-start adapter")
-    if Path(name).expanduser().is_dir():
+    if name and Path(name).expanduser().is_dir():
         from spider.model_sources.local_folder import get_from_folder
 
         return get_from_folder(Path(name), models)
-    if name.count("/") != 1 or name.startswith((".", "/", "~")):
+    if name.count("/") != 1 or name.endswith("/") or name.startswith((".", "/", "~")):
         presets = ", ".join(sorted(PRESETS))
-        raise UsageError(f"no folder {name}: give a folder's path, ORGANISATION/NAME, or a preset ({presets})")
+        raise UsageError(f"no folder {name!r}: give a folder's path, ORGANISATION/NAME, or a preset ({presets})")
     return get_from_source(name, models, options)
 
 

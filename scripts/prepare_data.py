@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from spider.arguments import interruptible
+from spider.arguments import duration, interruptible
 from spider.data import ROOT, data_dir, shown
 from spider.data_preparation.bundle import BUNDLE, Bundle, fetch_bundle
 from spider.data_preparation.source import SourceError, open_source
@@ -42,7 +42,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--url", default=BUNDLE.url, help="where --download finds the bundle")
     parser.add_argument("--sha256", help="its SHA-256 (default: the known bundle's; none for another --url)")
     parser.add_argument("--size", type=int, help="its size in bytes, if known")
-    parser.add_argument("--seconds", type=float, default=10.0, help="time limit of one gold query (default: 10)")
+    parser.add_argument("--seconds", type=duration, default=10.0, help="time limit of one gold query (default: 10)")
     parser.add_argument("--tokenizer", type=Path, metavar="DIR", help="model folder whose tokens --describe counts")
     parser.add_argument("--png", type=Path, metavar="FILE", help="--describe's histogram (default: outputs/NAME.png)")
     parser.add_argument("--quiet", action="store_true", help="show errors and what is wrong with the data alone")

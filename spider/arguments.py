@@ -2,6 +2,7 @@
 
 import argparse
 import functools
+import math
 from collections.abc import Callable
 from typing import ParamSpec
 
@@ -38,6 +39,28 @@ def positive(text: str) -> int:
     if not text.strip().isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"give a whole number from 1 on, not {text!r}")
     return int(text)
+
+
+def duration(text: str) -> float:
+    """A time above zero.
+
+    Raises:
+        argparse.ArgumentTypeError: It is none.
+    """
+    if not 0 < float(text) < math.inf:
+        raise argparse.ArgumentTypeError(f"give seconds, more than 0, not {text!r}")
+    return float(text)
+
+
+def temperature(text: str) -> float:
+    """A sampling temperature; 0 is greedy.
+
+    Raises:
+        argparse.ArgumentTypeError: It is none.
+    """
+    if not 0 <= float(text) < math.inf:
+        raise argparse.ArgumentTypeError(f"give 0 or more, not {text!r}")
+    return float(text)
 
 
 def positives(text: str) -> list[int]:

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from spider.arguments import interruptible, positive, positives
+from spider.arguments import interruptible, positive, positives, temperature
 
 
 def parser() -> argparse.ArgumentParser:
@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
         help="most characters of schema and of result in a prompt (2048)",
     )
     model.add_argument("--samples", type=positive, default=1, metavar="N", help="answers a question, for pass@k (1)")
-    model.add_argument("--temperature", type=float, metavar="T", help="0 is greedy (0; 1 with several samples)")
+    model.add_argument("--temperature", type=temperature, metavar="T", help="0 is greedy (0; 1 with several samples)")
     model.add_argument("--max-tokens", type=positive, default=512, metavar="N", help="longest reply (512)")
     model.add_argument(
         "--published-table",

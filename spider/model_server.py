@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spider.arguments import interruptible, positive
+from spider.arguments import duration, interruptible, positive
 from spider.data import ROOT
 from spider.output import show
 from spider.presets import model_path
@@ -242,7 +242,9 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
         help="most tokens of prompt and reply together (the model's, at most 8192)",
     )
     parser.add_argument("--tool-parser", metavar="NAME", help="vLLM's tool parser, or none (by the chat template)")
-    parser.add_argument("--timeout", type=float, default=START_SECONDS, metavar="S", help="seconds to start in (900)")
+    parser.add_argument(
+        "--timeout", type=duration, default=START_SECONDS, metavar="S", help="seconds to start in (900)"
+    )
     parser.add_argument("--log", type=Path, metavar="FILE", help="what the server prints (outputs/serve-PORT.log)")
     parser.add_argument("--dry-run", action="store_true", help="print the command and its variables, and stop")
     parser.add_argument("--quiet", action="store_true", help="say only what goes wrong")

@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line's options."""
     options = argparse.ArgumentParser(prog="sql_agent.py", description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--split", choices=("dev", "dev_500", "train"), default="dev", help="which questions (dev)")
-    options.add_argument("--limit", type=int, default=10, metavar="N", help="the first N of them (10)")
+    options.add_argument("--limit", type=positive, default=10, metavar="N", help="the first N of them (10)")
     options.add_argument("--endpoint", metavar="URL", help="the server's base URL (OPENAI_BASE_URL of .env)")
     options.add_argument("--model", metavar="NAME", help="the model's name there (MODEL of .env, or the first served)")
     options.add_argument("--strategy", metavar="FILE", help="instructions and rules from spider.export_strategy")

@@ -84,6 +84,26 @@ def test_an_unknown_flag_is_a_usage_error(line: str) -> None:
     assert ended.stderr.startswith("usage: ")
 
 
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("scripts.check_gold", ["--seconds", "0"]),
+        ("scripts.check_gold", ["--seconds", "nan"]),
+        ("scripts.prepare_data", ["spider.zip", "--seconds", "-1"]),
+        ("spider.evaluate", ["--temperature", "-1"]),
+        ("spider.evaluate", ["--temperature", "inf"]),
+        ("spider.model_server", ["smollm2", "--timeout", "soon"]),
+        ("spider.sql_agent", ["--limit", "0"]),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_a_usage_error(
+    line: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        importlib.import_module(line).main(arguments)
+    assert f"error: argument {arguments[-2]}: " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("line", [line for line in COMMANDS if line.count(" ") == 0])
 def test_ctrl_c_while_it_starts_is_exit_code_130(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module(line)

@@ -140,3 +140,12 @@ def test_train_sh_fetches_the_presets_model_unless_another_is_given(
     calls = (train_sh.parent / ".venv" / "bin" / "calls").read_text().splitlines()
     assert calls[:-1] == ([fetched] if fetched else [])
     assert calls[-1].startswith("-m spider.train_sql_agent")
+
+
+@pytest.mark.parametrize("name", ["", "nope", "Qwen/", "/Qwen", "a/b/c", "~/nope"])
+def test_a_name_that_means_nothing_is_refused_with_the_presets(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert get_model.main([name, "--models", str(tmp_path / "models")]) == 2
+    assert f"no folder {name!r}: give a folder's path, ORGANISATION/NAME, or a preset (fast, llama" in caplog.text
+    assert not (tmp_path / "models").exists()
