@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -83,20 +84,23 @@ def load_results(spec: str) -> Results:
     path, _, part = spec.partition("#")
     file = Path(path) / "results.json" if Path(path).is_dir() else Path(path)
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        settings: list[dict[str, Any]] = content["settings"]
+        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        settings = {str(each["setting"]): list(map(_verdict, each["verdicts"])) for each in content["settings"]}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ComparisonError(f"{file} is not the results.json of an evaluation: {error}") from error
-    found = [each for each in settings if part in each["setting"]]
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else error
+        raise ComparisonError(f"{file} is not the results.json that spider.evaluate writes: {reason}") from error
+    found = [name for name in settings if part in name]
     if len(found) != 1:
-        names = "; ".join(each["setting"] for each in settings)
+        names = "; ".join(settings)
         raise ComparisonError(f"{spec}: name one setting after #, by a part of its name. There are: {names}")
     verdicts = {
-        (each["db_id"], each["question"], each["gold"]): Verdict(**each)
-        for each in found[0]["verdicts"]
-        if each["sample"] == 0
+        (each["db_id"], each["question"], each["gold"]): each for each in settings[found[0]] if each["sample"] == 0
     }
-    return Results(f"{file} ({found[0]['setting']})", verdicts)
+    return Results(f"{file} ({found[0]})", verdicts)
+
+
+def _verdict(record: Mapping[str, Any]) -> Verdict:
+    return Verdict(**{name: record[name] for name in Verdict.__annotations__})
 
 
 def compare(first: Results, second: Results) -> Comparison:

@@ -1,8 +1,11 @@
 """A setting's answers in numbers."""
 
+import json
+from pathlib import Path
+
 import pytest
 
-from spider.evaluation.comparison import ComparisonError, Results, Verdict, compare
+from spider.evaluation.comparison import ComparisonError, Results, Verdict, compare, load_results
 from spider.evaluation.records import Answer
 from spider.evaluation.summary import summarise
 from spider.evaluation.table import summary_table
@@ -88,3 +91,29 @@ def test_comparison_pairs_the_questions_of_both() -> None:
 def test_comparison_of_different_questions_is_refused() -> None:
     with pytest.raises(ComparisonError, match="no question"):
         compare(results(answer(0)), results(answer(1)))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "Expecting value"),
+        ("[]", "list indices"),
+        ('{"settings": null}', "not iterable"),
+        ('{"settings": ["a"]}', "string indices"),
+        ('{"settings": [{"setting": "m"}]}', "it lacks 'verdicts'"),
+        ('{"settings": [{"setting": "m", "verdicts": [{"number": 1}]}]}', "it lacks 'sample'"),
+        ('{"settings": [{"setting": "m", "verdicts": [1]}]}', "not subscriptable"),
+    ],
+)
+def test_a_file_that_holds_no_results_is_refused(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "results.json").write_text(text)
+    with pytest.raises(ComparisonError, match=f"is not the results.json that spider.evaluate writes: .*{reason}"):
+        load_results(str(tmp_path))
+
+
+def test_a_setting_is_named_by_a_part_of_its_name(tmp_path: Path) -> None:
+    settings = [{"setting": "m, 1 turn", "verdicts": []}, {"setting": "m, 3 turns", "verdicts": []}]
+    (tmp_path / "results.json").write_text(json.dumps({"settings": settings}))
+    assert load_results(f"{tmp_path}#3").name.endswith("(m, 3 turns)")
+    with pytest.raises(ComparisonError, match="There are: m, 1 turn; m, 3 turns"):
+        load_results(f"{tmp_path}")
