@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         save_strategy(strategy, options.output)
     except OSError as error:
-        logger.error("error: can't write %s: %s", options.output, error.strerror)
+        logger.error("error: can't write %s: %s", options.output, error.strerror or error)
         return 1
     logger.info("%s\nwritten to %s", described(strategy), options.output)
     return 0

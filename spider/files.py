@@ -36,9 +36,21 @@ def first_problem(error: ValidationError) -> str:
     return f"{where}: {first['msg']}"
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it, where there is none.
+
+    Raises:
+        NotADirectoryError: a file is in the way.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise NotADirectoryError(f"can't make the folder {path}: a file is in the way; name another folder") from error
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write a text in place of what `path` held, whole or not at all, and make its folder where there is none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     part = path.with_name(f"{path.name}.part")
     part.write_text(text, encoding="utf-8")
     part.replace(path)

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from spider.data import shown
+from spider.files import make_folder
 
 MARKER = "made_from.json"
 ORIGIN = ("gguf", "repo", "path", "checkpoint", "shards")
@@ -142,7 +143,7 @@ def ensure_model(
         partial = folder.with_name(f".{folder.name}.partial")
         if not resumable:
             shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True, exist_ok=True)
+        make_folder(partial)
         try:
             notes = build(partial) or {}
             files = hash_folder(partial)
@@ -167,7 +168,7 @@ def ensure_file(path: Path, expected_sha256: str, fetch: Callable[[Path], None])
         if sha256(path) == expected_sha256:
             return
         logger.warning("%s is damaged or incomplete: fetching it again", path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     partial = path.with_name(f".{path.name}.partial")
     try:
         fetch(partial)
@@ -182,7 +183,7 @@ def ensure_file(path: Path, expected_sha256: str, fetch: Callable[[Path], None])
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold an exclusive lock on `path`, so that of two builds at once the second waits and finds the work done."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spider.data_preparation.source import DAMAGED, Place, SourceError
+from spider.files import make_folder
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def copy_database(source: Place, target: Path) -> None:
     Raises:
         SourceError: the zip it lies in is damaged.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     partial = target.with_name(f".{target.name}.partial")
     try:
         with source.open("rb") as reader, partial.open("wb") as writer:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from spider.data import ROOT, load_tasks
 from spider.data_preparation.databases import look_into
+from spider.files import make_folder
 from spider.spider_eval.hardness import LEVELS, hardness
 
 if TYPE_CHECKING:
@@ -198,5 +199,5 @@ def draw(description: Description, path: Path) -> None:
     levels.legend(frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, -0.32))
     for axes in (lengths, levels):
         axes.spines[["top", "right"]].set_visible(False)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     figure.savefig(path, dpi=110)

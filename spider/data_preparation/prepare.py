@@ -22,6 +22,7 @@ from spider.data_preparation.golds import BAD, judge_all
 from spider.data_preparation.report import MANIFEST, Report, SplitReport, read_manifest, write_manifest
 from spider.data_preparation.source import Place, Question, Source, SourceError
 from spider.download import require_space
+from spider.files import make_folder
 from spider.model_store import locked
 
 TRAIN, DEV, TEST = "train_spider", "dev", "test"
@@ -121,7 +122,7 @@ def move_into_place(staged: Path, output: Path) -> None:
         names = [path.relative_to(staged) for path in sorted(staged.rglob("*")) if path.is_file()]
         # The record last: whatever ends this half-way, --verify finds files that are not the recorded ones.
         for name in sorted(names, key=lambda name: (name.name == MANIFEST, name.suffix == ".parquet")):
-            (output / name).parent.mkdir(parents=True, exist_ok=True)
+            make_folder((output / name).parent)
             (staged / name).replace(output / name)
         for name in set(map(Path, earlier)) - set(names):
             if name.suffix == ".sqlite" and name.parent.name == name.stem:

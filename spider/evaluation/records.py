@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TextIO, TypedDict
 
+from spider.files import make_folder
+
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
@@ -144,7 +146,7 @@ class AnswerFile:
         """
         self.path = path
         self.answers: dict[tuple[str, int, int], Answer] = {}
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         if path.exists() and path.stat().st_size:
             known, answers = read_answers(path)
             if differences := _differences(known, identity):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from spider.evaluation.page import embedded, environment
 from spider.evaluation.plots import data_uri
-from spider.files import write_whole
+from spider.files import make_folder, write_whole
 from spider.run_report.figures import run_figures
 from spider.run_report.reading import NoRunError, RunLog, read_run
 from spider.run_report.samples import pairs, training_samples
@@ -55,7 +55,7 @@ def write_report(run: RunLog, output: Path, refresh: int | None = None) -> Path:
         output: Folder to write to.
         refresh: Seconds after which a browser loads the page again; None for never.
     """
-    output.mkdir(parents=True, exist_ok=True)
+    make_folder(output)
     figures = run_figures(run)
     for title, figure in figures.items():
         figure.savefig(output / f"{file_name(title)}.png", dpi=120)

@@ -1,0 +1,29 @@
+from pathlib import Path
+
+import pytest
+
+from scripts import prepare_data
+from spider.data import ROOT
+from spider.files import make_folder, read_json, write_whole
+
+
+def test_a_file_is_written_whole_and_its_folder_made(tmp_path: Path) -> None:
+    write_whole(tmp_path / "a" / "b.txt", "text")
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["b.txt"]
+
+
+@pytest.mark.parametrize("folder", ["file", "file/below"])
+def test_a_file_in_a_folders_place_is_named_with_the_fix(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(NotADirectoryError, match=f"can't make the folder .*/{folder}: .* name another folder"):
+        make_folder(tmp_path / folder)
+    assert prepare_data.main([str(ROOT / "data" / "sample"), "--output", str(tmp_path / folder)]) == 1
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_json_is_of_the_kind_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"steps": 3, "model": "m"}')
+    assert read_json(path, dict[str, object]) == {"steps": 3, "model": "m"}
+    with pytest.raises(ValueError, match=r"a\.json was damaged or cut off: model: Input should be a valid integer"):
+        read_json(path, dict[str, int])
