@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from opentelemetry import trace
 
@@ -95,12 +96,20 @@ def endpoint_from_environment(base_url: str | None = None, model: str | None = N
         ValueError: the endpoint can't be a URL.
     """
     url = base_url or os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE") or DEFAULT_ENDPOINT
-    if not re.match(r"https?://[^/\s]", url):
+    if not _is_url(url):
         raise ValueError(
             f"the endpoint {url!r} is not a URL: put a line like OPENAI_BASE_URL={DEFAULT_ENDPOINT} into .env, or give "
             "--endpoint"
         )
     return ChatEndpoint(url, model or os.environ.get("MODEL") or "", {}, os.environ.get("OPENAI_API_KEY") or "none")
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return bool(re.fullmatch(r"https?://\S+", text) and parts.hostname and parts.port != 0)
+    except ValueError:  # half an IPv6 address, or a port that is none
+        return False
 
 
 def _split(sampling: Mapping[str, object]) -> tuple[Options, dict[str, object]]:

@@ -98,7 +98,7 @@ def open_database(db: str | Path) -> Database:
         ValueError: the URL can't be used; the message says why.
     """
     if isinstance(db, Path) or "://" not in db:
-        return SQLiteDatabase(Path(db))
+        return SQLiteDatabase(Path(db).expanduser())
     scheme, _, rest = db.partition("://")
     if scheme.partition("+")[0] == "sqlite":
         path = rest.removeprefix("/").partition("?")[0]

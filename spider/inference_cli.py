@@ -31,10 +31,11 @@ def run(options: argparse.Namespace) -> int:
     """Answer what was asked; see `spider.inference.main` for the exit codes."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("spider").setLevel(logging.WARNING if options.quiet else logging.INFO)
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # a line for each time that a server is asked again
     load_environment()
     question = options.task or options.question
     try:
-        if options.interactive == bool(question):
+        if options.interactive == bool(question) or (options.task and options.question):
             raise ValueError('give one question: "How many …?", or --interactive')
         agent = TrainedAgent(
             options.endpoint, options.strategy, model=options.model, max_turns=options.max_turns, debug=options.debug

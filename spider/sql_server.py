@@ -99,7 +99,8 @@ class ServerDatabase:
             ordered = sorted({*listed.get_usable_table_names(), *views}, key=lambda name: (name in views, name))
             return tuple(self._table(inspector, name, name in views) for name in ordered)
         except SQLAlchemyError as error:
-            raise OSError(f"can't read the schema of {self.engine.url!r}: {error}") from error
+            reason = error.orig if isinstance(error, DBAPIError) else error
+            raise OSError(f"can't read the schema of {self.engine.url!r}: {' '.join(str(reason).split())}") from error
 
     def _table(self, inspector: Inspector, name: str, is_view: bool) -> Table:
         columns = [(column["name"], str(column["type"])) for column in inspector.get_columns(name)]
@@ -171,6 +172,9 @@ def _kind(engine: Engine) -> str:
 def _engine(url: str) -> Engine:
     try:
         parsed = make_url(url)
+    except (SQLAlchemyError, ValueError) as error:  # the latter for a port that is none
+        raise ValueError(f"not a database URL (postgresql://user@host:5432/name): {error}") from error
+    try:
         kind = parsed.get_backend_name()
         if kind not in _OPENING:
             raise ValueError(f"{kind} databases can't be opened read-only here: use SQLite, PostgreSQL or MySQL")

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage
 
 from spider.agent_graph import Attempt, SQLAgent, State
 from spider.chat_endpoint import ChatEndpoint, endpoint_from_environment
-from spider.database import Execution, RecordingDatabase, cell_text, open_database
+from spider.database import Execution, RecordingDatabase, SQLiteDatabase, cell_text, open_database, without_password
 from spider.first_model import first_model
 from spider.prompts import DEFAULT_TEMPLATES, is_correct
 from spider.strategy.schema import End, InteractionPattern, load_strategy
@@ -238,9 +238,11 @@ def check_database(db: str | Path) -> None:
         OSError: it can't.
         ValueError: its URL can't be used.
     """
-    if "://" not in str(db) and not Path(db).expanduser().is_file():
+    database = open_database(db)
+    if isinstance(database, SQLiteDatabase) and not database.path.is_file():
         raise FileNotFoundError(f"no file {db}: give a SQLite file, or a URL such as postgresql://user@host/name")
-    open_database(db).schema()
+    if not database.schema():
+        raise ValueError(f"{without_password(str(db))} has no tables: is it the database that you mean?")
 
 
 def _json_value(value: object) -> object:

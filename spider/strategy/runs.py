@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -65,17 +66,17 @@ def load_run(path: Path) -> Run:
         late = tuple(r for r in records if isinstance(step := r.get("step"), int) and 2 * step >= max(steps))
         kept = Run(folder, "training", _served_model(folder), PromptTemplates(), late)
     if not kept.records:
-        raise ValueError(f"{folder / ROLLOUTS} holds no rollout to count: let the run go on first")
+        raise ValueError(f"{folder / ROLLOUTS} holds no rollout to count: let the run go on first, or give another run")
     return kept
 
 
 def _records(path: Path) -> Iterator[Mapping[str, object]]:
-    """The file's lines; a last one that was cut by the run's end is passed over."""
-    for line in path.read_text(encoding="utf-8").split("\n"):
-        try:
-            yield json.loads(line)
-        except json.JSONDecodeError:
-            continue
+    """The rollouts in the file; a line that was cut by the run's end is passed over."""
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+        with contextlib.suppress(json.JSONDecodeError):
+            record = json.loads(line)
+            if isinstance(record, dict):
+                yield record
 
 
 def _served_model(folder: Path) -> str:

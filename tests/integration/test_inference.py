@@ -193,7 +193,13 @@ def test_a_question_without_a_database_goes_to_the_one_that_fits(chat_server: Ch
     [
         (["--db", "nope.sqlite", "How many?"], "no file nope.sqlite"),
         (["--db", "oracle://host/x", "How many?"], "oracle databases can't be opened read-only here"),
+        (["--db", "sqlite:////nope.sqlite", "How many?"], "no file sqlite:////nope.sqlite"),
+        (["--db", "postgresql://host:port/x", "How many?"], "not a database URL"),
+        (["--db", "postgresql://127.0.0.1:1/x", "How many?"], "can't read the schema of postgresql"),
+        (["--endpoint", "http://[::1", "How many?"], "'http://[::1' is not a URL"),
+        (["--endpoint", "http://127.0.0.1:99999/v1", "How many?"], "is not a URL"),
         (["--interactive", "How many?"], "give one question"),
+        (["--task", "How many?", "How many?"], "give one question"),
         (["--strategy", "nope.json", "How many?"], "can't read the strategy nope.json"),
         (["--max-turns", "0", "How many?"], "give 1 or more"),
     ],
@@ -210,4 +216,12 @@ def test_a_request_that_makes_no_sense_is_refused_in_one_line(
 def test_a_dead_endpoint_is_named(pets: Path) -> None:
     finished = start(None, "--endpoint", "http://127.0.0.1:1/v1", "--db", pets, "--model", "m", "--quiet", "How many?")
     assert finished.returncode == 1
-    assert "can't reach http://127.0.0.1:1/v1" in finished.stderr
+    assert finished.stderr.startswith("error: can't reach http://127.0.0.1:1/v1")
+    assert finished.stderr.count("\n") == 1
+
+
+def test_a_database_without_tables_is_refused(chat_server: ChatServer, tmp_path: Path) -> None:
+    (tmp_path / "new.sqlite").touch()
+    finished = start(chat_server, "--db", tmp_path / "new.sqlite", "How many?")
+    assert (finished.returncode, finished.stderr.count("\n")) == (2, 1)
+    assert "new.sqlite has no tables" in finished.stderr

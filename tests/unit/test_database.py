@@ -124,3 +124,10 @@ def test_an_answer_is_the_result_in_words(execution: Execution, answer: str) -> 
 def test_lines_are_cut_whole_and_marked() -> None:
     assert cut_lines("one\ntwo\nthree", 13) == "one\ntwo\nthree"
     assert cut_lines("one\ntwo\nthree", 12) == "one\n(cut)"
+
+
+def test_a_path_may_begin_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    opened = open_database("~/my.sqlite")
+    assert isinstance(opened, SQLiteDatabase)
+    assert opened.path == tmp_path / "my.sqlite"

@@ -208,6 +208,13 @@ def test_a_damaged_file_of_a_run_is_named(tmp_path: Path, name: str, text: str, 
         load_run(tmp_path)
 
 
+@pytest.mark.parametrize("content", [b"", b"hello\n", b"[]\n1\n", b"\x00\xff\n"])
+def test_a_file_without_rollouts_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "rollouts.jsonl").write_bytes(content)
+    with pytest.raises(ValueError, match=r"rollouts\.jsonl holds no rollout to count: .* give another run"):
+        load_run(tmp_path)
+
+
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no rollouts"):
         load_run(tmp_path)
