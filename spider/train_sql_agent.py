@@ -19,6 +19,7 @@ from typing import cast
 
 from spider.arguments import interruptible
 from spider.data import data_dir, load_environment
+from spider.output import show
 from spider.ports import free_port
 from spider.preset_changes import UsageError, add_preset_arguments, select_preset
 from spider.presets import PRESETS, Preset, model_path
@@ -133,8 +134,7 @@ def dry_run(preset: Preset, config: dict[str, object], gpu_memory: float | None)
     from spider.verl_bridge.verl_config import resolve_config
 
     resolved = OmegaConf.to_container(resolve_config(config), resolve=True)
-    json.dump(resolved, sys.stdout, indent=2)
-    sys.stdout.write("\n")
+    show(json.dumps(resolved, indent=2))
     require_memory(preset, config, gpu_memory or CARD_GIB.get(preset.device))
     return 0
 
