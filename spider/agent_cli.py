@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         logger.error("error: %s", error)
         return 2
     if not tasks:
-        logger.error("error: no questions: give --limit 1 or more")
+        logger.error("error: %s has no questions: give another --split", data_dir() / SPLITS[options.split])
         return 2
     logger.info("%d questions of %s, %s at %s\n", len(tasks), SPLITS[options.split], endpoint.model, endpoint.base_url)
     outcomes = answer(tasks, endpoint, options)

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spider.files import make_folder
 from spider.model_store import sha256 as file_sha256
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def download(
     """
     if sha256 and path.is_file() and file_sha256(path) == sha256:
         return sha256
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     partial = path.with_name(f".{path.name}.part")
     _fetch(url, partial, size, dict(headers or {}), quiet)
     found = file_sha256(partial)

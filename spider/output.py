@@ -1,7 +1,6 @@
 """Standard output, as the place where results go: a reader that goes away (``… | head -1``) ends the command."""
 
 import contextlib
-import io
 import logging
 import os
 import sys
@@ -26,13 +25,19 @@ class OutputHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show one record."""
-        show(self.format(record))
+        try:
+            text = self.format(record)
+        except Exception:
+            self.handleError(record)
+        else:
+            show(text)
 
 
 @contextlib.contextmanager
 def written_out() -> Iterator[None]:
     """Around a whole command: what is left to write is written, or ends it like `show`."""
-    sys.stdout = sys.stdout or io.StringIO()  # a command may be started without one: `>&-`
+    if sys.stdout is None:  # a command may be started without one: `>&-`
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     try:
         yield
     finally:

@@ -1,7 +1,7 @@
-"""agentlightning and what trains with it, imported in half the time.
+"""agentlightning and what trains with it, imported in a third of the time.
 
-Measured with Python 3.11 (built without profile-guided optimisation) on an AMD EPYC, CPU seconds of
-``import agentlightning``: 19.4 as it is, 13.9 without collections, 6.2 without LiteLLM's server as well.
+CPU seconds of ``import agentlightning`` with Python 3.11 (built without profile-guided optimisation) on an AMD EPYC,
+one run each: 19.4 as it is, 13.9 after ``gc.disable()``, 6.2 within `quick_imports`.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 PROXY_SERVER = "litellm.proxy.proxy_server"
+MISSING = "agentlightning's LLM proxy needs LiteLLM's server: import agentlightning before `spider`"
 
 
 class LeftOut:
@@ -23,7 +24,15 @@ class LeftOut:
         Raises:
             AttributeError: Always.
         """
-        raise AttributeError("agentlightning's LLM proxy needs LiteLLM's server: import agentlightning before `spider`")
+        raise AttributeError(MISSING)
+
+    def __call__(self, *_: object, **__: object) -> None:
+        """Say why it does nothing.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        raise RuntimeError(MISSING)
 
 
 @contextlib.contextmanager
@@ -39,11 +48,10 @@ def quick_imports() -> Iterator[None]:
     left_out = ModuleType(PROXY_SERVER)
     vars(left_out).update(app=LeftOut(), save_worker_config=LeftOut())
     stands_in = sys.modules.setdefault(PROXY_SERVER, left_out) is left_out
+    # About agentlightning's own import of its own module; LiteLLM's server would have hidden it.
+    warnings.filterwarnings("ignore", "agentlightning.reward is deprecated")
     try:
-        with warnings.catch_warnings():
-            # agentlightning's own import of its own module; LiteLLM's server would have hidden it.
-            warnings.filterwarnings("ignore", "agentlightning.reward is deprecated")
-            yield
+        yield
     finally:
         if stands_in:
             del sys.modules[PROXY_SERVER]

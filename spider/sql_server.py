@@ -173,7 +173,8 @@ def _engine(url: str) -> Engine:
     try:
         parsed = make_url(url)
     except (SQLAlchemyError, ValueError) as error:  # the latter for a port that is none
-        raise ValueError(f"not a database URL (postgresql://user@host:5432/name): {error}") from error
+        # SQLAlchemy's words may hold the password.
+        raise ValueError("not a database URL: write it like postgresql://user:password@host:5432/name") from error
     try:
         kind = parsed.get_backend_name()
         if kind not in _OPENING:

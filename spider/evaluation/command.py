@@ -123,7 +123,7 @@ def _plan(options: argparse.Namespace) -> Plan:
     if options.limit is not None and options.limit < len(tasks):
         tasks = [tasks[at * len(tasks) // options.limit] for at in range(options.limit)]
     if not tasks:
-        raise ValueError(f"{file} has no questions: give another --split, or --limit 1 or more")
+        raise ValueError(f"{file} has no questions: give another --split")
     temperature = options.temperature
     if temperature is None:
         temperature = 1.0 if options.samples > 1 else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -34,6 +34,8 @@ class Verdict(TypedDict):
     strict: bool | None
     published: bool | None
 
+
+REMEDY = "give one that spider.evaluate wrote, or its folder"
 
 Key = tuple[str, str, str]  # database, question, gold query
 
@@ -85,22 +87,22 @@ def load_results(spec: str) -> Results:
     file = Path(path) / "results.json" if Path(path).is_dir() else Path(path)
     try:
         content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        settings = {str(each["setting"]): list(map(_verdict, each["verdicts"])) for each in content["settings"]}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = f"it lacks {error}" if isinstance(error, KeyError) else error
-        raise ComparisonError(f"{file} is not the results.json that spider.evaluate writes: {reason}") from error
+        settings = {str(each["setting"]): _first_samples(each["verdicts"]) for each in content["settings"]}
+    except OSError as error:
+        raise ComparisonError(f"can't read {file} ({error.strerror}): {REMEDY}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else "it holds something else"
+        raise ComparisonError(f"{file} is no results.json, or was damaged ({reason}): {REMEDY}") from error
     found = [name for name in settings if part in name]
     if len(found) != 1:
         names = "; ".join(settings)
         raise ComparisonError(f"{spec}: name one setting after #, by a part of its name. There are: {names}")
-    verdicts = {
-        (each["db_id"], each["question"], each["gold"]): each for each in settings[found[0]] if each["sample"] == 0
-    }
-    return Results(f"{file} ({found[0]})", verdicts)
+    return Results(f"{file} ({found[0]})", settings[found[0]])
 
 
-def _verdict(record: Mapping[str, Any]) -> Verdict:
-    return Verdict(**{name: record[name] for name in Verdict.__annotations__})
+def _first_samples(records: Iterable[Mapping[str, Any]]) -> dict[Key, Verdict]:
+    verdicts = [Verdict(**{name: record[name] for name in Verdict.__annotations__}) for record in records]
+    return {(each["db_id"], each["question"], each["gold"]): each for each in verdicts if each["sample"] == 0}
 
 
 def compare(first: Results, second: Results) -> Comparison:

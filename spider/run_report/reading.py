@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-REMEDY = "put the run's own file back, or move this one away: the report does without it"
+REMEDY = "put the run's own file back, or move this one away: the rest can be read without it"
 LOG_LINE = re.compile(r"^\S+ \S+ (?P<level>[A-Z]+) (?P<name>spider[\w.]*): (?P<text>.*)")
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from agentlightning import Algorithm
 from agentlightning.types import Dataset
 
-from spider.files import write_whole
+from spider.files import make_folder, write_whole
 from spider.verl_bridge.processes import mark_run, start_reaper
 from spider.verl_bridge.progress import Progress
 from spider.verl_bridge.ray_processes import end_ray, start_ray, start_transfer_queue
@@ -107,14 +107,13 @@ class VERL(Algorithm):
         from spider.verl_bridge.rollout_manager import StoreRolloutManager
         from spider.verl_bridge.trainer import TrainingStoppedError, make_trainer
 
-        queue = start_transfer_queue(self.config)
         trainer = self._trainer = make_trainer(self.config, progress, self._pulse)
         trainer.stop_requested = self._stop_requested
         succeeded = False
         try:
             logger.info("loading the model into the trainer and into vLLM")
+            trainer.transfer_queue = start_transfer_queue(self.config)
             trainer.init()
-            queue.result()
             settings = _rollout_settings(self.config, trainer)
             servers = {"model": settings.model, "endpoints": list(settings.endpoints)}
             write_whole(progress.output_dir / "servers.json", json.dumps(servers))
@@ -169,7 +168,7 @@ def _prepare(config: "DictConfig", output_dir: Path, train: Dataset[Any], val: D
     """Write the data sets where verl reads them, and set what its processes need from the environment."""
     from omegaconf import OmegaConf
 
-    output_dir.mkdir(parents=True, exist_ok=True)
+    make_folder(output_dir)
     for split, tasks in (("train", train), ("val", val)):
         path = output_dir / "tasks" / f"{split}.jsonl"
         before = path.read_bytes() if path.is_file() and split == "train" else b""

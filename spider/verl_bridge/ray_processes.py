@@ -25,6 +25,8 @@ def start_ray(config: "DictConfig") -> None:
     Raises:
         RuntimeError: If another run is going on in that cluster.
     """
+    # A thread that is at work while the run ends must not start Ray anew. Read when Ray is imported.
+    os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
     with quick_imports():
         import ray
         from omegaconf import OmegaConf
@@ -72,8 +74,12 @@ def _import_trainer(rollout: str) -> None:
         importlib.import_module("verl.workers.rollout.replica").get_rollout_replica_class(rollout)
 
 
-def start_transfer_queue(config: "DictConfig") -> "Future[None]":
-    """Start the TransferQueue's processes, in a thread: what they import takes as long as what the trainer's does."""
+def start_transfer_queue(config: "DictConfig") -> Future[None]:
+    """Start the TransferQueue's processes, in a thread: what they import takes as long as what the trainer's does.
+
+    Returns:
+        Done when they are there; its `result` raises what went wrong.
+    """
     import transfer_queue as tq
 
     started: Future[None] = Future()

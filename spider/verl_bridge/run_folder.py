@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
+from spider.files import make_folder
 from spider.verl_bridge.processes import end_run
 
 logger = logging.getLogger(__name__)
@@ -43,9 +44,12 @@ def hold(folder: Path, run_id: str) -> TextIO:
         The open lock file, to be kept open.
 
     Raises:
-        RunFolderError: If another process holds the folder.
+        RunFolderError: If another process holds the folder, or a file is in its place.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        make_folder(folder)
+    except NotADirectoryError as error:
+        raise RunFolderError(str(error)) from error
     file = (folder / "run.lock").open("a+", encoding="utf-8")
     try:
         # A POSIX lock is its process's alone: forked runners don't have it, so it goes when the driver does.

@@ -12,6 +12,8 @@ from spider.verl_bridge.transfer import Partition
 from spider.verl_bridge.watchdog import Pulse
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from omegaconf import DictConfig
     from transfer_queue import KVBatchMeta
     from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
@@ -33,12 +35,18 @@ class StoreTrainer(PPOTrainer):
     manager: StoreRolloutManager
     progress: "Progress"
     pulse: Pulse
+    transfer_queue: "Future[None]"
     stop_requested = False
     _steps_done = 0
 
     def _init_resource_pool_mgr(self) -> None:
         super()._init_resource_pool_mgr()
         self.role_worker_mapping = {role: ray.remote(RunWorker) for role in self.role_worker_mapping}
+
+    def _load_checkpoint(self) -> None:
+        # The end of `init`, and the first place where rows may be asked for.
+        self.transfer_queue.result()
+        super()._load_checkpoint()
 
     def _build_replay_buffer(self) -> "ReplayBuffer":
         buffer = super()._build_replay_buffer()

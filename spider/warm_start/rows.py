@@ -21,6 +21,7 @@ from tqdm import tqdm
 
 from spider.data import load_tasks
 from spider.database import Database, open_database
+from spider.files import make_folder
 from spider.prompts import CORRECT, INCORRECT, check_messages, format_query, rewrite_messages, write_messages
 from spider.reward import evaluate_query
 from spider.warm_start.mutations import Mutation, mutations, table_columns
@@ -126,7 +127,7 @@ def write_rows(rows: Iterator[Row], path: Path, sources: Mapping[str, int]) -> i
 
     table = pa.Table.from_pylist([asdict(row) for row in rows])
     table = table.replace_schema_metadata({"sources": json.dumps(sources)})
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     # A schema recurs in hundreds of rows: large pages let zstd see that.
     pq.write_table(table, path, compression="zstd", compression_level=19, data_page_size=1 << 27, use_dictionary=False)
     return table.num_rows

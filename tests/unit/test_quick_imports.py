@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from spider.quick_imports import LeftOut, quick_imports
+from spider.quick_imports import PROXY_SERVER, LeftOut, quick_imports
 
 
 def in_new_process(program: str) -> str:
@@ -51,7 +51,9 @@ def test_collector_that_was_off_stays_off() -> None:
 
 
 def test_a_failed_import_leaves_no_trace() -> None:
+    before = sys.modules.get(PROXY_SERVER)
     with pytest.raises(ModuleNotFoundError), quick_imports():
         __import__("no_such_module")
     assert gc.isenabled()
+    assert sys.modules.get(PROXY_SERVER) is before
     gc.unfreeze()

@@ -133,6 +133,12 @@ def test_folder_is_held_while_its_run_lives(tmp_path: Path) -> None:
     assert not is_held(tmp_path)
 
 
+def test_a_file_in_the_folders_place_is_named(tmp_path: Path) -> None:
+    (tmp_path / "run").touch()
+    with pytest.raises(RunFolderError, match="a file is in the way"):
+        hold(tmp_path / "run", "one")
+
+
 def test_second_run_in_a_folder_is_refused_while_the_first_lives(tmp_path: Path) -> None:
     first = start_holder(tmp_path, uuid.uuid4().hex)
     try:
