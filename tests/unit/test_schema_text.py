@@ -13,7 +13,6 @@ from spider.sqlite_schema import read_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL = Path(os.environ.get("SPIDER_REAL_DATA") or ROOT.parent / "shared" / "spider")
-SAMPLE = ROOT / "data" / "sample"
 Make = Callable[[str], Path]
 
 
@@ -275,7 +274,7 @@ def databases(folder: Path) -> list[Path]:
     return sorted(folder.glob("*database/*/*.sqlite"))
 
 
-@pytest.mark.parametrize("path", databases(SAMPLE), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", databases(ROOT / "data" / "sample"), ids=lambda path: path.stem)
 def test_every_sample_database_has_a_schema_within_the_limit(path: Path) -> None:
     check_database(path)
 
