@@ -171,7 +171,7 @@ from benchmarks.chat_server import ChatServer, two_turns
 server, most = ChatServer(int(sys.argv[1])), int(sys.argv[2])
 
 def die():
-    os.write(1, b"RuntimeError: Engine core died\n")  # whole, whichever threads get here
+    os.write(1, b"RuntimeError: Engine core died\\n")  # whole, whichever threads get here
     time.sleep(1)  # until the answers are sent
     os._exit(3)
 
@@ -191,6 +191,7 @@ def serving_at_most(answers: int) -> Callable[[Server], AbstractContextManager[s
             process = subprocess.Popen(command, cwd=ROOT, stdout=log)
         try:
             while socket.socket().connect_ex(("127.0.0.1", server.port)):
+                assert process.poll() is None
                 time.sleep(0.1)
             yield process
         finally:
