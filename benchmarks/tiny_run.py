@@ -8,7 +8,6 @@ processes of the run (a page that several share counts once), sampled every thre
 """
 
 import argparse
-import csv
 import importlib.metadata
 import json
 import logging
@@ -22,6 +21,7 @@ from pathlib import Path
 
 import psutil
 
+from spider.run_report.reading import read_progress
 from spider.verl_bridge.processes import RUN_ID, run_processes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,6 +36,7 @@ def measure(preset: str, seed: int, flags: list[str]) -> dict[str, object]:
         subprocess.CalledProcessError: If the run fails.
     """
     output_dir = ROOT / "outputs" / f"bench-{preset}-{seed}-{int(time.time())}"
+    progress = output_dir / "progress.csv"
     command = [sys.executable, "-m", "spider.train_sql_agent", preset, "--seed", str(seed)]
     command += ["--output-dir", str(output_dir), *flags]
     run_id = uuid.uuid4().hex
@@ -44,15 +45,16 @@ def measure(preset: str, seed: int, flags: list[str]) -> dict[str, object]:
     peak, first_step = 0, None
     while process.poll() is None:
         peak = max(peak, _resident(run_id))
-        if first_step is None and any(row["reward"] for row in read_progress(output_dir)):
+        if first_step is None and any("reward" in row for row in read_progress(progress)):
             first_step = time.monotonic() - started
         time.sleep(3.0)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    rows = read_progress(output_dir)
-    accuracies = [float(row["validation_accuracy"]) for row in rows if row["validation_accuracy"]]
-    differences = [float(row["probability_difference"]) for row in rows if row["probability_difference"]]
-    steps = [float(row["step_seconds"]) for row in rows if row["step_seconds"]]
+    rows = read_progress(progress)
+    accuracies, differences, steps = (
+        [row[name] for row in rows if name in row]
+        for name in ("validation_accuracy", "probability_difference", "step_seconds")
+    )
     return {
         "seed": seed,
         "steps": len(steps),
@@ -65,12 +67,6 @@ def measure(preset: str, seed: int, flags: list[str]) -> dict[str, object]:
         "gain": accuracies[-1] - accuracies[0],
         "max_probability_difference": max(differences, default=None),
     }
-
-
-def read_progress(output_dir: Path) -> list[dict[str, str]]:
-    """Return the rows of a run's ``progress.csv``, none when there is no such file yet."""
-    path = output_dir / "progress.csv"
-    return list(csv.DictReader(path.open(encoding="utf-8"))) if path.is_file() else []
 
 
 def _resident(run_id: str) -> int:

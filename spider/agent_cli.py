@@ -48,15 +48,16 @@ def run(options: argparse.Namespace) -> int:
     try:
         if options.max_turns is None:
             options.max_turns = default_turns(options.strategy)
-        tasks = load_tasks(data_dir() / SPLITS[options.split], options.limit)
+        file = data_dir() / SPLITS[options.split]
+        tasks = load_tasks(file, options.limit)
         endpoint = live_endpoint(options.endpoint, options.model)
     except (ValueError, OSError) as error:
         logger.error("error: %s", error)
         return 2
     if not tasks:
-        logger.error("error: %s has no questions: give another --split", data_dir() / SPLITS[options.split])
+        logger.error("error: %s has no questions: give another --split", file)
         return 2
-    logger.info("%d questions of %s, %s at %s\n", len(tasks), SPLITS[options.split], endpoint.model, endpoint.base_url)
+    logger.info("%d questions of %s, %s at %s\n", len(tasks), file.name, endpoint.model, endpoint.base_url)
     outcomes = answer(tasks, endpoint, options)
     show(f"\n{table(outcomes)}")
     if len(outcomes) < len(tasks):  # agentlightning's strategy ends quietly on Ctrl-C
