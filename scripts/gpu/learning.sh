@@ -4,31 +4,39 @@
 #   bash scripts/gpu/learning.sh sample [FLAGS…]     # after . scripts/gpu/prepare.sh: seeds on the sample data
 #   bash scripts/gpu/learning.sh spider [FLAGS…]     # on Spider in /tmp/spider: the writer alone, and every node
 #
-# FLAGS are train_sql_agent's. CUDA_VISIBLE_DEVICES picks the card; RATE (learning rate), STEPS, FREQ (steps between
-# validations), SEEDS or NODES, and NAME (the runs' prefix) change what runs.
+# FLAGS are train_sql_agent's. CUDA_VISIBLE_DEVICES picks the card; RATE (learning rate, falling to 0 along a cosine),
+# BATCH (questions a step), STEPS, FREQ (steps between validations), SEEDS or NODES, and NAME (the runs' prefix) change
+# what runs. A pass of 65,536 tokens, its activations computed again, is one long series of kernels instead of many
+# short ones: several runs on a card wait for each other's.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export KV_BYTES=${KV_BYTES:-3000000000}
 kind=${1:-}
 shift || true
-common=(--set trainer.save_freq=-1
+batch=${BATCH:-64}
+common=(--n-runners 64
+    --set trainer.save_freq=-1
+    --set data.train_batch_size="$batch"
+    --set actor_rollout_ref.actor.ppo_mini_batch_size="$batch"
     --set actor_rollout_ref.actor.use_torch_compile=false
     --set actor_rollout_ref.actor.fsdp_config.use_torch_compile=false
-    --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384
-    --set actor_rollout_ref.actor.optim.lr="${RATE:-1e-5}"
-    --set actor_rollout_ref.actor.optim.lr_warmup_steps=5 "$@")
+    --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=65536
+    --set actor_rollout_ref.model.enable_gradient_checkpointing=true
+    --set actor_rollout_ref.actor.optim.lr="${RATE:-3e-5}"
+    --set actor_rollout_ref.actor.optim.lr_scheduler_type=cosine
+    --set actor_rollout_ref.actor.optim.lr_warmup_steps=3 "$@")
 run() { bash scripts/gpu/train_runs.sh start "$@" "${common[@]}"; }
 
 case $kind in
 sample)
     for seed in ${SEEDS:-42 43 44}; do
-        run "${NAME:-sample}-$seed" smollm2 --seed "$seed" --steps "${STEPS:-43}" --set trainer.test_freq="${FREQ:-10}"
+        run "${NAME:-sample}-$seed" smollm2 --seed "$seed" --steps "${STEPS:-64}" --set trainer.test_freq="${FREQ:-8}"
     done
     ;;
 spider)
     export VERL_SPIDER_DATA_DIR=${SPIDER:-/tmp/spider}
-    spider=(--train-files "$VERL_SPIDER_DATA_DIR/train_spider_usable.parquet" --steps "${STEPS:-60}"
-        --set trainer.test_freq="${FREQ:-15}")
+    spider=(--train-files "$VERL_SPIDER_DATA_DIR/train_spider_usable.parquet" --steps "${STEPS:-64}"
+        --set trainer.test_freq="${FREQ:-16}")
     for nodes in ${NODES:-write all}; do
         run "${NAME:-spider}-$nodes" smollm2 "${spider[@]}" --active-agent "$nodes"
     done
