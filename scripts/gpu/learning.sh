@@ -6,8 +6,7 @@
 #
 # FLAGS are train_sql_agent's. CUDA_VISIBLE_DEVICES picks the card; RATE (learning rate, falling to 0 along a cosine),
 # BATCH (questions a step), STEPS, FREQ (steps between validations), SEEDS or NODES, and NAME (the runs' prefix) change
-# what runs. A pass of 65,536 tokens, its activations computed again, is one long series of kernels instead of many
-# short ones: several runs on a card wait for each other's.
+# what runs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export KV_BYTES=${KV_BYTES:-3000000000}
@@ -20,8 +19,7 @@ common=(--n-runners 64
     --set actor_rollout_ref.actor.ppo_mini_batch_size="$batch"
     --set actor_rollout_ref.actor.use_torch_compile=false
     --set actor_rollout_ref.actor.fsdp_config.use_torch_compile=false
-    --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=65536
-    --set actor_rollout_ref.model.enable_gradient_checkpointing=true
+    --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=32768
     --set actor_rollout_ref.actor.optim.lr="${RATE:-3e-5}"
     --set actor_rollout_ref.actor.optim.lr_scheduler_type=cosine
     --set actor_rollout_ref.actor.optim.lr_warmup_steps=3 "$@")

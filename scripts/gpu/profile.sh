@@ -10,8 +10,6 @@ mkdir -p "$folder"
 top -b -n 2 -d 5 -w 200 | awk '/^ *PID/ {n++} n == 2 && $1 + 0 > 0 {print $1, $9}' | head -n "$processes" > "$folder/busiest"
 while read -r pid share; do
     echo "$pid $share% $(tr '\0' ' ' < "/proc/$pid/cmdline" | cut -c1-150)" >> "$folder/names"
-    py-spy record --pid "$pid" --duration "$seconds" --rate 50 --format raw --nonblocking --gil \
-        --output "$folder/$pid-gil.raw" > /dev/null 2>&1 &
     py-spy record --pid "$pid" --duration "$seconds" --rate 50 --format raw --nonblocking \
         --output "$folder/$pid.raw" > /dev/null 2>&1 &
 done < "$folder/busiest"

@@ -7,8 +7,7 @@
 #   bash scripts/gpu/train_runs.sh collect                      what the runs measured, into $OUT, an archive each
 #
 # scripts/gpu/prepare.sh has laid out packages and model. Memory is given to vLLM in bytes, because several engines
-# that start on one card mistake each other's memory for their own when they profile it. vLLM captures CUDA graphs but
-# compiles nothing, which would take a minute; GRAPHS=0 leaves the graphs out too.
+# that start on one card mistake each other's memory for their own when they profile it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 WORK=${WORK:-/tmp/runs}
@@ -21,17 +20,11 @@ case ${1:-} in
 start)
     name=$2 preset=$3
     shift 3
-    graphs=actor_rollout_ref.rollout.engine_kwargs.vllm.compilation_config
-    engine=(--set actor_rollout_ref.rollout.enforce_eager=true)
-    if [ "${GRAPHS:-1}" = 1 ]; then
-        engine=(--set actor_rollout_ref.rollout.enforce_eager=false --set "$graphs.mode=0"
-            --set "$graphs.cudagraph_mode=FULL" --set "$graphs.max_cudagraph_capture_size=256"
-            --set "$graphs.cudagraph_num_of_warmups=1")
-    fi
     setsid nohup python3 -m spider.train_sql_agent "$preset" --device cuda --output-dir "$WORK/$name" \
         --set actor_rollout_ref.rollout.gpu_memory_utilization=0.1 \
+        --set actor_rollout_ref.rollout.enforce_eager=true \
         --set actor_rollout_ref.rollout.engine_kwargs.vllm.kv_cache_memory_bytes="${KV_BYTES:-6000000000}" \
-        "${engine[@]}" "$@" > "$WORK/$name.log" 2>&1 < /dev/null &
+        "$@" > "$WORK/$name.log" 2>&1 < /dev/null &
     echo $! > "$WORK/$name.pid"
     ;;
 wait)
