@@ -1,14 +1,16 @@
 """What a rollout costs a training run's driver, which serves agentlightning's store to the runners' processes.
 
-    python -m benchmarks.driver [--rollouts 128] [--runners 2] [--rounds 5]
+    python -m benchmarks.driver [--rollouts 128] [--runners 2] [--rounds 5] [--stock-store]
 
 The runners, the store and the strategy are a training run's own; the model's server answers at once. The driver's
-processor time counts from the first rollout enqueued to the last one finished, its spans in the store.
+processor time counts from the first rollout enqueued to the last one finished, its spans in the store. At the end,
+its time while the runners wait for work is counted, as during an update.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import logging
 import os
 import statistics
@@ -25,8 +27,10 @@ from spider.lit_agent import LitSQLAgent, span_bytes
 from spider.ports import free_port
 from spider.run_logging import keep_libraries_quiet
 from spider.tracing import RolloutTracer
+from spider.verl_bridge.waiting_store import WaitingStore
 
 POLL_SECONDS = 0.15
+IDLE_SECONDS = 10.0
 logger = logging.getLogger(__name__)
 
 
@@ -38,6 +42,7 @@ class Rounds(agl.Algorithm):
         super().__init__()
         self.url, self.size, self.rounds = url, size, rounds
         self.cpu_ms: list[float] = []
+        self.idle_share = 0.0
 
     async def run(
         self,
@@ -68,6 +73,9 @@ class Rounds(agl.Algorithm):
                     self.cpu_ms[-1],
                     size / seconds,
                 )
+        cpu_started = time.process_time()
+        await asyncio.sleep(IDLE_SECONDS)
+        self.idle_share = (time.process_time() - cpu_started) / IDLE_SECONDS
 
 
 def main() -> int:
@@ -76,7 +84,9 @@ def main() -> int:
     parser.add_argument("--rollouts", type=int, default=128, metavar="N", help="of each round (128)")
     parser.add_argument("--runners", type=int, default=2, metavar="N", help="processes that run the agent (2)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="measured after a short one (5)")
+    parser.add_argument("--stock-store", action="store_true", help="agentlightning's store, which doesn't wait")
     options = parser.parse_args()
+    make_store = agl.InMemoryLightningStore if options.stock_store else WaitingStore
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     keep_libraries_quiet()
     logging.getLogger("agentlightning").setLevel(logging.ERROR)
@@ -88,7 +98,7 @@ def main() -> int:
         trainer = agl.Trainer(
             n_runners=options.runners,
             algorithm=algorithm,
-            store=agl.InMemoryLightningStore(thread_safe=True, span_size_estimator=span_bytes),
+            store=make_store(thread_safe=True, span_size_estimator=span_bytes),
             tracer=tracer,
             runner=agl.LitAgentRunner(tracer, poll_interval=POLL_SECONDS, interval_jitter=POLL_SECONDS / 3),
             strategy=agl.ClientServerExecutionStrategy(
@@ -97,6 +107,7 @@ def main() -> int:
         )
         trainer.fit(LitSQLAgent(), train_dataset=[TASK])
     logger.info("median: %.1f ms CPU of the driver a rollout", statistics.median(algorithm.cpu_ms))
+    logger.info("%.0f %% of a core while %d runners wait", 100 * algorithm.idle_share, options.runners)
     return 0
 
 

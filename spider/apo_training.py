@@ -260,13 +260,14 @@ def fit(search: PromptSearch, train: list[dict[str, str]], val: list[dict[str, s
 
     from spider.ports import free_port
     from spider.strategy.prompt_agent import NoTracer
+    from spider.verl_bridge.waiting_store import WaitingStore
 
     tracer = NoTracer()
     trainer = agl.Trainer(
         n_runners=n_runners,
         algorithm=search,
         adapter=agl.TraceToMessages(),
-        store=agl.InMemoryLightningStore(thread_safe=True),
+        store=WaitingStore(thread_safe=True),
         tracer=tracer,
         runner=agl.LitAgentRunner(tracer, poll_interval=POLL_SECONDS, interval_jitter=POLL_SECONDS / 3),
         strategy=agl.ClientServerExecutionStrategy(

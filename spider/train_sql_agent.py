@@ -207,6 +207,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
         from spider.run_record import write_run_record
         from spider.tracing import RolloutTracer
         from spider.verl_bridge import VERL
+        from spider.verl_bridge.waiting_store import WaitingStore
 
     take_over_loggers()
     agent_match = ".*" if args.active_agent == "all" else args.active_agent
@@ -236,7 +237,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
         n_runners=preset.n_runners,
         algorithm=algorithm,
         adapter={"agent_match": agent_match},
-        store=agl.InMemoryLightningStore(thread_safe=True, span_size_estimator=span_bytes),
+        store=WaitingStore(thread_safe=True, span_size_estimator=span_bytes),
         tracer=tracer,
         runner=agl.LitAgentRunner(tracer, poll_interval=RUNNER_POLL_SECONDS, interval_jitter=RUNNER_POLL_SECONDS / 3),
         strategy=agl.ClientServerExecutionStrategy(

@@ -54,7 +54,11 @@ def to_verl(preset: Preset, output_dir: Path, seed: int = 42, verbose: bool = Fa
                 "use_dynamic_bsz": preset.micro_batch_size is None,
                 "ppo_micro_batch_size_per_gpu": preset.micro_batch_size,
                 "ppo_max_token_len_per_gpu": preset.max_token_len,
-                "optim": {"lr": preset.learning_rate},
+                "optim": {
+                    "lr": preset.learning_rate,
+                    "lr_scheduler_type": preset.lr_schedule,
+                    "lr_warmup_steps": preset.warmup_steps,
+                },
                 "use_kl_loss": False,
                 "loss_agg_mode": preset.loss_agg_mode,
                 "clip_ratio_low": 0.2,

@@ -4,15 +4,14 @@
 #   bash scripts/gpu/learning.sh sample [FLAGS…]     # after . scripts/gpu/prepare.sh: seeds on the sample data
 #   bash scripts/gpu/learning.sh spider [FLAGS…]     # on Spider in /tmp/spider: the writer alone, and every node
 #
-# FLAGS are train_sql_agent's. CUDA_VISIBLE_DEVICES picks the card; RATE (learning rate, falling to 0 along a cosine),
-# BATCH (questions a step), STEPS, FREQ (steps between validations), SEEDS or NODES, and NAME (the runs' prefix) change
-# what runs.
+# FLAGS are train_sql_agent's. CUDA_VISIBLE_DEVICES picks the card; RATE (the highest learning rate), BATCH (questions a
+# step), STEPS, FREQ (steps between validations), SEEDS or NODES, and NAME (the runs' prefix) change what runs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export KV_BYTES=${KV_BYTES:-3000000000}
 kind=${1:-}
 shift || true
-batch=${BATCH:-64}
+batch=${BATCH:-32}
 common=(--n-runners 64
     --set trainer.save_freq=-1
     --set data.train_batch_size="$batch"
@@ -21,8 +20,7 @@ common=(--n-runners 64
     --set actor_rollout_ref.actor.fsdp_config.use_torch_compile=false
     --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=32768
     --set actor_rollout_ref.actor.optim.lr="${RATE:-3e-5}"
-    --set actor_rollout_ref.actor.optim.lr_scheduler_type=cosine
-    --set actor_rollout_ref.actor.optim.lr_warmup_steps=3 "$@")
+    "$@")
 run() { bash scripts/gpu/train_runs.sh start "$@" "${common[@]}"; }
 
 case $kind in

@@ -5,6 +5,7 @@
 #
 # FOLDER gets a file a process (py-spy's raw format: a stack and its samples on each line) and their names.
 set -euo pipefail
+export PATH="$PATH:${SITE:-/tmp/site}/bin"  # py-spy, if prepare.sh brought it
 folder=${1:?name a folder} seconds=${2:-30} processes=${3:-12}
 mkdir -p "$folder"
 top -b -n 2 -d 5 -w 200 | awk '/^ *PID/ {n++} n == 2 && $1 + 0 > 0 {print $1, $9}' | head -n "$processes" > "$folder/busiest"
