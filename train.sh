@@ -20,5 +20,9 @@ for flag in "$@"; do
         --quiet) quiet=(--quiet) ;;
     esac
 done
-if [[ $fetch ]]; then "$root/.venv/bin/python" "$root/scripts/get_model.py" "$preset" "${quiet[@]}"; fi
+if [[ $fetch ]]; then
+    # A preset or a flag that doesn't exist is told before gigabytes are fetched.
+    "$root/.venv/bin/python" -m spider.train_sql_agent "$preset" "$@" --dry-run --quiet >/dev/null
+    "$root/.venv/bin/python" "$root/scripts/get_model.py" "$preset" "${quiet[@]}"
+fi
 exec "$root/.venv/bin/python" -m spider.train_sql_agent "$preset" "$@"

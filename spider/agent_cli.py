@@ -7,7 +7,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -73,12 +73,11 @@ def live_endpoint(url: str | None, model: str | None) -> ChatEndpoint:
         ValueError: it isn't a URL, it doesn't answer, or it refuses the model.
     """
     from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
-    from spider.first_model import first_model
+    from spider.first_model import START_ONE, first_model
 
     found = endpoint_from_environment(url, model)
-    hint = "start one with `bash scripts/serve.sh MODEL`, or put yours into .env: OPENAI_BASE_URL=http://…/v1"
     try:
-        model = found.model or first_model(replace(found, retries=0))
+        model = found.model or first_model(found)
         wanted = {"return_token_ids": True, "logprobs": True}
         short = {"max_completion_tokens": 1}
         probe = ChatEndpoint(found.base_url, model, {**wanted, **short}, found.api_key, retries=0)
@@ -92,7 +91,7 @@ def live_endpoint(url: str | None, model: str | None) -> ChatEndpoint:
             ChatEndpoint(found.base_url, model, short, found.api_key, retries=0).complete(greeting)
             with_ids = False
     except EndpointError as error:
-        raise ValueError(f"the endpoint doesn't work: {error}; {hint}") from error
+        raise ValueError(f"the endpoint doesn't work: {error}; {START_ONE}") from error
     if not with_ids:
         logger.warning("%s returns no token ids: fine for debugging, useless for training", found.base_url)
     return ChatEndpoint(found.base_url, model, wanted if with_ids else {}, found.api_key)

@@ -132,8 +132,9 @@ def _fetch(url: str, partial: Path, size: int | None, headers: dict[str, str], q
                         f"can't reach {url} ({error or type(error).__name__}): check the network and the address, "
                         "then run again; what has arrived is kept"
                     ) from error
-                logger.debug("attempt failed: %s", error)
-                time.sleep(PAUSE_SECONDS * 2 ** (failures - 1))
+                pause = PAUSE_SECONDS * 2 ** (failures - 1)
+                logger.info("no answer from %s (%s): once more in %.0f s", url, error or type(error).__name__, pause)
+                time.sleep(pause)
 
 
 def _attempt(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from spider.chat_endpoint import ChatEndpoint, EndpointError
+
+START_ONE = "start one with `bash scripts/serve.sh MODEL`, or put yours into .env: OPENAI_BASE_URL=http://…/v1"
+"""What to do where no endpoint answers."""
 
 
 def first_model(endpoint: ChatEndpoint) -> str:
-    """The name of the first model that an endpoint serves.
+    """The name of the first model that an endpoint serves; it is asked once, so that one that isn't there is soon told.
 
     Raises:
         EndpointError: it doesn't answer, or serves none.
     """
-    served = endpoint.models()
+    served = replace(endpoint, retries=0).models()
     if not served:
         raise EndpointError(f"{endpoint.base_url} serves no model: give --model NAME, or MODEL in .env", "rejected")
     return served[0]

@@ -12,6 +12,7 @@ from pathlib import Path
 from spider.chat_endpoint import EndpointError
 from spider.data import load_environment
 from spider.database import rows_execution, without_password
+from spider.first_model import START_ONE
 from spider.output import show
 from spider.trained_agent import Context, Result, TrainedAgent, check_database
 
@@ -58,7 +59,7 @@ def ask(agent: TrainedAgent, question: str, context: Context, options: argparse.
     try:
         _, result = agent.execute(question, context)
     except (EndpointError, OSError, ValueError) as error:
-        hint = "" if not isinstance(error, EndpointError) else "; check that the server runs, and --endpoint or .env"
+        hint = f"; {START_ONE}" if isinstance(error, EndpointError) and error.reason == "unreachable" else ""
         logger.error("error: %s%s", error, hint)
         return 1, None
     if options.json:

@@ -69,6 +69,15 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         record(RolloutFacts(state["num_turns"], outcomes, first_reward))
         return reward
 
+    def training_rollout(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> None:
+        """What agentlightning's runner calls: `rollout`, with its reward among the rollout's own spans.
+
+        A reward that is returned becomes a span of its own, for two more requests to the store.
+        """
+        agl.emit_reward(self.rollout(task, resources, rollout))
+
+    validation_rollout = training_rollout
+
     def reward(self, state: State, task: Mapping[str, str], rollout: agl.Rollout) -> float:
         """The reward of what `solve` returned.
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from spider.arguments import duration, interruptible, positive
 from spider.data import ROOT
 from spider.output import show
-from spider.presets import model_path
+from spider.presets import model_path, models_here
 from spider.server_flags import (
     DEFAULT_PORT,
     Machine,
@@ -62,9 +62,7 @@ def find_model(name: str) -> Model:
     path = model_path(name)
     is_folder = (Path(path) / "config.json").is_file()
     if not is_folder and (path.count("/") != 1 or path.startswith((".", "/", "~")) or Path(path).exists()):
-        found = sorted(folder.parent.name for folder in (ROOT / "model").glob("*/config.json"))
-        hint = f"model/ holds {', '.join(found)}" if found else "`python scripts/get_model.py smollm2` fetches one"
-        raise ServerError(f"no model at {name} (no config.json): {hint}")
+        raise ServerError(f"no model at {name} (no config.json): {models_here()}")
     try:
         return read_model(path)
     except (OSError, ValueError) as error:

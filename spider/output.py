@@ -21,7 +21,7 @@ def show(text: str) -> None:
 
 
 class OutputHandler(logging.Handler):
-    """Shows log lines that are results."""
+    """Shows log lines that are results; errors go where errors go."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show one record."""
@@ -30,7 +30,10 @@ class OutputHandler(logging.Handler):
         except Exception:
             self.handleError(record)
         else:
-            show(text)
+            if record.levelno >= logging.ERROR:
+                sys.stderr.write(f"{text}\n")
+            else:
+                show(text)
 
 
 @contextlib.contextmanager

@@ -181,6 +181,13 @@ def model_path(name: str) -> str:
     return name
 
 
+def models_here() -> str:
+    """Return what to do where a model isn't found: which ones are there, and how to get one."""
+    found = sorted(folder.parent.name for folder in (ROOT / "model").glob("*/config.json"))
+    there = f"model/ holds {', '.join(found)}; " if found else ""
+    return f"{there}`python scripts/get_model.py smollm2` fetches the smallest, `… --help` says how to name others"
+
+
 def timestamped(preset: Preset, now: datetime | None = None) -> Preset:
     """Return the preset with the time in its experiment's name, so that repeated CI runs do not meet."""
     stamp = (now or datetime.now(UTC)).strftime("%Y%m%d-%H%M%S")

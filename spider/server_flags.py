@@ -130,11 +130,17 @@ def server_command(
     return command
 
 
+def sampler_environment() -> dict[str, str]:
+    """The variable without which vLLM doesn't start where CUDA's compiler is missing."""
+    # FlashInfer's sampler is compiled on first use.
+    return {} if shutil.which("nvcc") else {"VLLM_USE_FLASHINFER_SAMPLER": "0"}
+
+
 def server_environment(model: Model, machine: Machine, context: int | None) -> dict[str, str]:
     """The variables that vLLM needs, apart from those that the caller's environment sets already."""
     wanted = {"VLLM_NO_USAGE_STATS": "1"}
-    if machine == "cuda" and not shutil.which("nvcc"):
-        wanted["VLLM_USE_FLASHINFER_SAMPLER"] = "0"  # it is compiled on first use
+    if machine == "cuda":
+        wanted |= sampler_environment()
     if machine == "cpu":
         bytes_each = 2 if cpu_dtype() == "bfloat16" else 4
         wanted["VLLM_CPU_KVCACHE_SPACE"] = str(cache_gib(model, context or MAX_CONTEXT, bytes_each))

@@ -22,7 +22,7 @@ from spider.data import data_dir, load_environment
 from spider.output import show
 from spider.ports import free_port
 from spider.preset_changes import UsageError, add_preset_arguments, select_preset
-from spider.presets import PRESETS, Preset, model_path
+from spider.presets import PRESETS, Preset, model_path, models_here
 from spider.quick_imports import quick_imports
 from spider.run_control import add_flags, begin, is_complete, run_folder, take_folder, with_course
 from spider.verl_bridge.failures import in_words
@@ -277,9 +277,7 @@ def require_model(preset: Preset) -> None:
     if (Path(model_path(preset.model)) / "config.json").is_file():
         return
     if preset.device == "cpu" or "/" not in preset.model:
-        raise UsageError(
-            f"no model at {preset.model}: run `python scripts/get_model.py {preset.model}`, or give --model FOLDER"
-        )
+        raise UsageError(f"no model at {model_path(preset.model)} (no config.json): {models_here()}")
     if preset.model.startswith("meta-llama/") and not os.environ.get("HF_TOKEN"):
         raise UsageError(f"{preset.model} is a gated model: set HF_TOKEN, or give --model FOLDER")
 

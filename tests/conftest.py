@@ -1,8 +1,10 @@
 """Skips what this machine can't run: tests marked `gpu` where no NVIDIA GPU answers."""
 
+import logging
 import shutil
 import signal
 import subprocess
+from collections.abc import Iterator
 
 import pytest
 
@@ -25,3 +27,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if marked and not has_gpu():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU on this machine"))
+
+
+@pytest.fixture(autouse=True)
+def root_logger() -> Iterator[None]:
+    """A command that a test calls sets up logging: the next test must not hear through it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)

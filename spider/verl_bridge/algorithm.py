@@ -20,6 +20,7 @@ from agentlightning import Algorithm
 from agentlightning.types import Dataset
 
 from spider.files import make_folder, write_whole
+from spider.verl_bridge.failures import engine_start_error
 from spider.verl_bridge.processes import mark_run, start_reaper
 from spider.verl_bridge.progress import Progress
 from spider.verl_bridge.ray_processes import end_ray, start_ray, start_transfer_queue
@@ -72,6 +73,7 @@ class VERL(Algorithm):
         Raises:
             ValueError: If a data set is missing, or a resumed run's is another one.
             AllRolloutsDroppedError: If a step had no rows to train on.
+            EngineStartError: If vLLM did not start.
             StalledError: If no rollout finished and no phase ended for too long.
         """
         if train_dataset is None or val_dataset is None:
@@ -85,11 +87,16 @@ class VERL(Algorithm):
         store, adapter = self.get_store(), cast("TraceAdapter[list[Triplet]]", self.get_adapter())
         limit_seconds = 60 * self.config.agentlightning.stall_minutes
         watchdog = Watchdog(self._pulse, limit_seconds, store, run_id, output_dir / "stacks.txt")
+        logs: Path | None = None
         try:
             with _console_log(output_dir, verbose=self.config.agentlightning.verbose):
-                start_ray(self.config)
+                logs = start_ray(self.config)
                 asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop_after_step)
                 await run_watched(lambda: self._train(store, adapter, progress, watchdog), watchdog)
+        except Exception as error:
+            if cause := engine_start_error(error, logs):
+                raise cause from error
+            raise
         finally:
             progress.close()
             end_ray(run_id)
@@ -104,9 +111,13 @@ class VERL(Algorithm):
         progress: Progress,
         watchdog: Watchdog,
     ) -> None:
+        import torch
+
         from spider.verl_bridge.rollout_manager import StoreRolloutManager
         from spider.verl_bridge.trainer import TrainingStoppedError, make_trainer
 
+        # The driver's tensors are small: with a thread a core, its threads took five of an H200's cores to wait in.
+        torch.set_num_threads(1)
         trainer = self._trainer = make_trainer(self.config, progress, self._pulse)
         trainer.stop_requested = self._stop_requested
         succeeded = False

@@ -10,6 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from spider.server_log import first_error
+
+ENGINE_DIED = "Engine core initialization failed"
+"""vLLM's error when its engine, a process of its own, did not start; the cause is only in what that printed."""
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -65,6 +70,25 @@ FAILURES = (
 )
 
 
+class EngineStartError(RuntimeError):
+    """vLLM's engine did not start."""
+
+
+def engine_start_error(error: BaseException, logs: Path | None) -> EngineStartError | None:
+    """Return why vLLM's engine did not start, as it printed it; None if that isn't what happened.
+
+    Args:
+        error: What ended the run.
+        logs: Ray's folder with what its workers printed.
+    """
+    if logs is None or not any(ENGINE_DIED in str(cause) for cause in causes(error)):
+        return None
+    for log in sorted(logs.glob("worker-*"), key=lambda path: path.stat().st_mtime, reverse=True):
+        if "(EngineCore" in log.read_text(encoding="utf-8", errors="replace") and (reason := first_error(log)):
+            return EngineStartError(f"vLLM did not start: {reason} (all that it printed: {log})")
+    return None
+
+
 def classify(error: BaseException) -> Failure | None:
     """Return the kind of failure that an error or one of its causes is, or None."""
     for cause in causes(error):
@@ -93,10 +117,16 @@ def in_words(error: BaseException, folder: Path | None = None) -> str:
 
 
 def own_words(error: BaseException) -> str:
-    """Return an error's kind and message, or its cause's when it has no message of its own."""
+    """Return an error's kind and message, or its cause's when it has no message of its own.
+
+    Of an error in a worker, Ray's message is the worker's traceback: its last line is the worker's error.
+    """
     if error.__cause__ is not None and not str(error):
         return own_words(error.__cause__)
-    return f"{type(error).__name__}: {error}"
+    if isinstance(error, EngineStartError):
+        return str(error)
+    lines = str(error).strip().splitlines()
+    return lines[-1] if lines and "ray::" in lines[0] else f"{type(error).__name__}: {error}"
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -78,8 +78,16 @@ class Progress:
         part.replace(self._path)
 
     def begin(self, done: int, total: int) -> None:
-        """Show the bar of a run that has `done` of `total` steps behind it."""
-        self._bar = tqdm(total=total, initial=done, desc="training", unit="step", file=self._stream, dynamic_ncols=True)
+        """Show the bar of a run that has `done` of `total` steps behind it, if the stream is a terminal."""
+        self._bar = tqdm(
+            total=total,
+            initial=done,
+            desc="training",
+            unit="step",
+            file=self._stream,
+            dynamic_ncols=True,
+            disable=None,
+        )
 
     def validation(self, step: int, stats: RolloutStats) -> None:
         """Report a validation after `step` steps."""

@@ -6,10 +6,12 @@ import logging
 import os
 import threading
 from concurrent.futures import Future
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from spider.quick_imports import quick_imports
 from spider.run_logging import take_over_loggers
+from spider.server_flags import sampler_environment
 from spider.verl_bridge.processes import end_run
 from spider.verl_bridge.tracking import forwarded_environment
 
@@ -19,14 +21,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def start_ray(config: "DictConfig") -> None:
+def start_ray(config: "DictConfig") -> Path | None:
     """Start Ray, or join the cluster that ``RAY_ADDRESS`` names, and import what the trainer needs meanwhile.
+
+    Returns:
+        The folder with what Ray's workers on this machine print; None where Ray had been started before.
 
     Raises:
         RuntimeError: If another run is going on in that cluster.
     """
     # A thread that is at work while the run ends must not start Ray anew. Read when Ray is imported.
     os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
+    if config.trainer.device == "cuda":
+        for name, value in sampler_environment().items():
+            os.environ.setdefault(name, value)
     with quick_imports():
         import ray
         from omegaconf import OmegaConf
@@ -40,7 +48,7 @@ def start_ray(config: "DictConfig") -> None:
     if not config.agentlightning.verbose:
         take_over_loggers()
     if ray.is_initialized():
-        return
+        return None
     logger.info("starting Ray")
     options = OmegaConf.to_container(config.ray_kwargs.ray_init, resolve=True)
     is_local = config.trainer.nnodes == 1 and "RAY_ADDRESS" not in os.environ
@@ -60,11 +68,13 @@ def start_ray(config: "DictConfig") -> None:
     importing = threading.Thread(target=_import_trainer, args=(config.actor_rollout_ref.rollout.name,), daemon=True)
     with quick_imports():
         importing.start()
-        ray.init(**cast("dict[str, Any]", merged))
+        context = ray.init(**cast("dict[str, Any]", merged))
         importing.join()
     with contextlib.suppress(ValueError):  # there is no such actor
         ray.get_actor("TransferQueueController", namespace="transfer_queue")
         raise RuntimeError("another run is going on in this Ray cluster, and its rows would mix: give each its own")
+    folder = cast("Any", context).address_info.get("session_dir")
+    return Path(folder, "logs") if folder else None
 
 
 def _import_trainer(rollout: str) -> None:

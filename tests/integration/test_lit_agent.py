@@ -73,6 +73,14 @@ def test_another_result_earns_nothing(chat_server: ChatServer) -> None:
     assert agl.find_final_reward(list(roll(chat_server).spans)) == 0.0
 
 
+def test_the_reward_comes_with_the_rollouts_own_spans(chat_server: ChatServer) -> None:
+    chat_server.script = two_turns
+    spans = roll(chat_server).spans
+    (root,) = (span for span in spans if span.parent_id is None)
+    (reward,) = (span for span in spans if agl.get_reward_value(span) is not None)
+    assert (reward.trace_id, reward.parent_id) == (root.trace_id, root.span_id)
+
+
 @pytest.mark.parametrize(("mode", "task", "reward"), [("train", TASK, 0.1), ("val", VAL_TASK, 0.0)])
 def test_shaping_pays_a_wrong_query_in_training_alone(
     chat_server: ChatServer, mode: agl.RolloutMode, task: Mapping[str, str], reward: float

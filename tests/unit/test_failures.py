@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from spider.verl_bridge.failures import classify, in_words
+from spider.verl_bridge.failures import ENGINE_DIED, classify, engine_start_error, in_words
 
 TEXTS = {
     "gpu_memory": "ray::WorkerDict.update() torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
@@ -65,3 +65,27 @@ def test_error_without_words_takes_its_causes() -> None:
     error = RuntimeError()
     error.__cause__ = ValueError("the reason")
     assert in_words(error) == "ValueError: the reason"
+
+
+def test_error_in_a_worker_is_told_by_its_own_last_line() -> None:
+    text = '\x1b[36mray::Server.launch()\x1b[39m (pid=1)\n  File "a.py", line 1, in run\nValueError: no such key'
+    assert in_words(RuntimeError(text)) == "ValueError: no such key"
+
+
+def test_engine_that_did_not_start_is_told_by_what_it_printed(tmp_path: Path) -> None:
+    (tmp_path / "worker-1.err").write_text("ValueError: another worker's\n")
+    (tmp_path / "worker-2.out").write_text(
+        "(EngineCore pid=7) ERROR 11-30 13:58:32 [core.py:900] ValueError: Free memory on device cuda:0 (3.1/79.2 GiB) "
+        "on startup is less than desired GPU memory utilization (0.6, 47.5 GiB).\n"
+    )
+    error = engine_start_error(RuntimeError(f"ray::Server.launch()\nRuntimeError: {ENGINE_DIED}. See above."), tmp_path)
+    assert error is not None
+    assert "vLLM did not start: ValueError: Free memory on device" in str(error)
+    failure = classify(error)
+    assert failure is not None
+    assert failure.name == "gpu_cache_too_small"
+
+
+def test_other_errors_are_not_taken_for_an_engine_that_did_not_start(tmp_path: Path) -> None:
+    (tmp_path / "worker-1.out").write_text("(EngineCore pid=7) ERROR 11-30 13:58:32 [core.py:900] ValueError: no\n")
+    assert engine_start_error(ValueError("a reason of its own"), tmp_path) is None

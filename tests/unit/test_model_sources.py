@@ -138,8 +138,10 @@ def test_train_sh_fetches_the_presets_model_unless_another_is_given(
 ) -> None:
     subprocess.run(["bash", train_sh, *arguments], check=True, env={"PATH": os.environ["PATH"]})
     calls = (train_sh.parent / ".venv" / "bin" / "calls").read_text().splitlines()
-    assert calls[:-1] == ([fetched] if fetched else [])
-    assert calls[-1].startswith("-m spider.train_sql_agent")
+    *before, training = calls
+    assert training.startswith("-m spider.train_sql_agent")
+    checked = f"{training} --dry-run --quiet"  # a mistake is told before anything is fetched
+    assert before == ([checked, fetched] if fetched else [])
 
 
 @pytest.mark.parametrize("name", ["", "nope", "Qwen/", "/Qwen", "a/b/c", "~/nope"])

@@ -1,0 +1,57 @@
+"""The store in which a runner's request waits for work."""
+
+import asyncio
+import time
+
+import agentlightning as agl
+import pytest
+
+from spider.verl_bridge import waiting_store
+from spider.verl_bridge.waiting_store import WaitingStore
+
+
+def test_a_rollout_that_comes_while_a_runner_waits_is_taken_by_it() -> None:
+    async def run() -> tuple[agl.Rollout, agl.AttemptedRollout | None]:
+        store = WaitingStore(thread_safe=True)
+        waiting = asyncio.create_task(store.dequeue_rollout("runner-1"))
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        return await store.enqueue_rollout({"question": "?"}), await waiting
+
+    queued, taken = asyncio.run(run())
+    assert taken is not None
+    assert taken.rollout_id == queued.rollout_id
+
+
+def test_a_rollout_that_is_there_is_taken_at_once() -> None:
+    async def run() -> float:
+        store = WaitingStore(thread_safe=True)
+        await store.enqueue_rollout({"question": "?"})
+        started = time.monotonic()
+        assert await store.dequeue_rollout("runner-1")
+        return time.monotonic() - started
+
+    assert asyncio.run(run()) < waiting_store.LOOK_SECONDS
+
+
+def test_a_runner_for_which_nothing_comes_is_told_so_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting_store, "WAIT_SECONDS", 0.2)
+
+    async def run() -> float:
+        started = time.monotonic()
+        assert await WaitingStore(thread_safe=True).dequeue_rollout("runner-1") is None
+        return time.monotonic() - started
+
+    assert asyncio.run(run()) >= 0.2
+
+
+def test_each_of_several_waiting_runners_gets_a_rollout_of_its_own() -> None:
+    async def run() -> set[str]:
+        store = WaitingStore(thread_safe=True)
+        waiting = [asyncio.create_task(store.dequeue_rollout(f"runner-{number}")) for number in range(8)]
+        await asyncio.sleep(0.1)
+        for _ in waiting:
+            await store.enqueue_rollout({"question": "?"})
+        return {taken.rollout_id for taken in await asyncio.gather(*waiting) if taken}
+
+    assert len(asyncio.run(run())) == 8
