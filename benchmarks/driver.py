@@ -23,7 +23,7 @@ from pathlib import Path
 import agentlightning as agl
 
 from benchmarks.rollout import TASK, WARM_UP, endpoint, make_database
-from spider.lit_agent import LitSQLAgent, span_bytes
+from spider.lit_agent import TrainedSQLAgent, span_bytes
 from spider.ports import free_port
 from spider.run_logging import keep_libraries_quiet
 from spider.tracing import RolloutTracer
@@ -105,7 +105,7 @@ def main() -> int:
                 n_runners=options.runners, server_host="127.0.0.1", server_port=free_port()
             ),
         )
-        trainer.fit(LitSQLAgent(), train_dataset=[TASK])
+        trainer.fit(TrainedSQLAgent(), train_dataset=[TASK])
     logger.info("median: %.1f ms CPU of the driver a rollout", statistics.median(algorithm.cpu_ms))
     logger.info("%.0f %% of a core while %d runners wait", 100 * algorithm.idle_share, options.runners)
     return 0

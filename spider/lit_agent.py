@@ -69,15 +69,6 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         record(RolloutFacts(state["num_turns"], outcomes, first_reward))
         return reward
 
-    def training_rollout(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> None:
-        """What agentlightning's runner calls: `rollout`, with its reward among the rollout's own spans.
-
-        A reward that is returned becomes a span of its own, for two more requests to the store.
-        """
-        agl.emit_reward(self.rollout(task, resources, rollout))
-
-    validation_rollout = training_rollout
-
     def reward(self, state: State, task: Mapping[str, str], rollout: agl.Rollout) -> float:
         """The reward of what `solve` returned.
 
@@ -128,6 +119,21 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         except ValueError:  # neither a runner nor a trainer is set
             return []
         return [handler] if handler else []
+
+
+class TrainedSQLAgent(LitSQLAgent):
+    """The agent of a training run: its reward comes among the rollout's own spans.
+
+    A reward that is returned becomes a span of its own, for two requests to the store more than the other four.
+    """
+
+    def training_rollout(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> None:
+        """`rollout`, as agentlightning's runner calls it for a training question."""
+        agl.emit_reward(self.rollout(task, resources, rollout))
+
+    def validation_rollout(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> None:
+        """`rollout`, as agentlightning's runner calls it for a validation question."""
+        agl.emit_reward(self.rollout(task, resources, rollout))
 
 
 def span_bytes(span: agl.Span) -> int:

@@ -203,7 +203,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     with quick_imports():
         import agentlightning as agl
 
-        from spider.lit_agent import LitSQLAgent, span_bytes
+        from spider.lit_agent import TrainedSQLAgent, span_bytes
         from spider.run_record import write_run_record
         from spider.tracing import RolloutTracer
         from spider.verl_bridge import VERL
@@ -211,7 +211,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
 
     take_over_loggers()
     agent_match = ".*" if args.active_agent == "all" else args.active_agent
-    agent = LitSQLAgent(
+    agent = TrainedSQLAgent(
         trained_agents=agent_match,
         max_turns=preset.max_turns,
         table_info_truncate=preset.context_chars,

@@ -69,21 +69,21 @@ def test_help_imports_none_of_the_heavy_libraries() -> None:
 def test_a_dead_endpoint_is_named() -> None:
     finished = start("--limit", "1", "--endpoint", "http://127.0.0.1:1/v1")
     assert finished.returncode == 2
-    assert "can't reach http://127.0.0.1:1/v1" in finished.stdout
-    assert "bash scripts/serve.sh" in finished.stdout
-    assert "OPENAI_BASE_URL=" in finished.stdout
+    assert "can't reach http://127.0.0.1:1/v1" in finished.stderr
+    assert "bash scripts/serve.sh" in finished.stderr
+    assert "OPENAI_BASE_URL=" in finished.stderr
 
 
 def test_a_url_without_a_scheme_is_refused() -> None:
     finished = start("--endpoint", "localhost:8000")
     assert finished.returncode == 2
-    assert "'localhost:8000' is not a URL" in finished.stdout
+    assert "'localhost:8000' is not a URL" in finished.stderr
 
 
 def test_a_missing_data_folder_is_named() -> None:
     finished = start("--endpoint", "http://127.0.0.1:1/v1", VERL_SPIDER_DATA_DIR="/nowhere")
     assert finished.returncode == 2
-    assert "/nowhere" in finished.stdout
+    assert "/nowhere" in finished.stderr
 
 
 @pytest.fixture(scope="module")

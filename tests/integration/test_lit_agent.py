@@ -13,6 +13,7 @@ import agentlightning as agl
 import pytest
 
 from benchmarks.chat_server import ChatServer, last_message, two_turns
+from spider.lit_agent import TrainedSQLAgent
 from spider.rollout_facts import RolloutFacts, read
 from spider.sql_agent import LitSQLAgent
 from spider.tracing import RolloutTracer
@@ -73,9 +74,9 @@ def test_another_result_earns_nothing(chat_server: ChatServer) -> None:
     assert agl.find_final_reward(list(roll(chat_server).spans)) == 0.0
 
 
-def test_the_reward_comes_with_the_rollouts_own_spans(chat_server: ChatServer) -> None:
+def test_a_training_runs_reward_comes_with_the_rollouts_own_spans(chat_server: ChatServer) -> None:
     chat_server.script = two_turns
-    spans = roll(chat_server).spans
+    spans = roll(chat_server, agent=TrainedSQLAgent()).spans
     (root,) = (span for span in spans if span.parent_id is None)
     (reward,) = (span for span in spans if agl.get_reward_value(span) is not None)
     assert (reward.trace_id, reward.parent_id) == (root.trace_id, root.span_id)
