@@ -59,7 +59,8 @@ def run(options: argparse.Namespace) -> int:
         return 2
     logger.info("%d questions of %s, %s at %s\n", len(tasks), file.name, endpoint.model, endpoint.base_url)
     outcomes = answer(tasks, endpoint, options)
-    show(f"\n{table(outcomes)}")
+    if outcomes:
+        show(f"\n{table(outcomes)}")
     if len(outcomes) < len(tasks):  # agentlightning's strategy ends quietly on Ctrl-C
         logger.warning("interrupted after %d of %d questions", len(outcomes), len(tasks))
         return INTERRUPTED
@@ -91,7 +92,8 @@ def live_endpoint(url: str | None, model: str | None) -> ChatEndpoint:
             ChatEndpoint(found.base_url, model, short, found.api_key, retries=0).complete(greeting)
             with_ids = False
     except EndpointError as error:
-        raise ValueError(f"the endpoint doesn't work: {error}; {START_ONE}") from error
+        hint = f"; {START_ONE}" if error.reason == "unreachable" else ""
+        raise ValueError(f"the endpoint doesn't work: {error}{hint}") from error
     if not with_ids:
         logger.warning("%s returns no token ids: fine for debugging, useless for training", found.base_url)
     return ChatEndpoint(found.base_url, model, wanted if with_ids else {}, found.api_key)

@@ -41,8 +41,8 @@ def summary_table(summary: Summary) -> str:
     parts = [f"{summary['setting']}: {summary['questions']} questions{samples}"]
     rows = [["", "questions", "accuracy", "95 % interval"]]
     rows.append(["strict", *share_cells(summary["strict"])])
-    rows.append(["published rule", *share_cells(summary["published"])])
     rows += [[f"  {name}", *share_cells(each)] for name, each in summary["by_hardness"].items()]
+    rows.append(["published rule", *share_cells(summary["published"])])
     parts.append(columns(rows, "  "))
     if summary["by_turn"]:
         rows = [["", "questions", "accuracy", "95 % interval", "reached"]]

@@ -89,6 +89,11 @@ def read_run(folder: Path) -> RunLog:
     Raises:
         NoRunError: neither a progress.csv nor a rollouts.jsonl nor a run.log is in the folder, or one is damaged.
     """
+    if (folder / "settings.json").is_file():
+        raise NoRunError(
+            f"{folder} is a search of instructions (`apo`), not a training run: "
+            f"`python -m spider.export_strategy --checkpoint {folder}` shows what it found"
+        )
     names = ("progress.csv", "rollouts.jsonl", "run.log")
     if not any((folder / name).is_file() for name in names):
         raise NoRunError(f"{folder} is not the folder of a run: none of {', '.join(names)} is in it; give outputs/RUN")

@@ -92,6 +92,13 @@ def test_a_step_that_came_twice_counts_as_it_was_the_last_time(tmp_path: Path) -
     assert [row["reward"] for row in read_progress(tmp_path / "p.csv")] == [0.1, 0.4]
 
 
+def test_search_of_instructions_is_named_with_the_command_that_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text("{}")
+    (tmp_path / "run.log").touch()
+    with pytest.raises(NoRunError, match=r"search of instructions.*export_strategy --checkpoint"):
+        read_run(tmp_path)
+
+
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoRunError, match="not the folder of a run"):
         read_run(tmp_path)
