@@ -74,7 +74,7 @@ def live_endpoint(url: str | None, model: str | None) -> ChatEndpoint:
         ValueError: it isn't a URL, it doesn't answer, or it refuses the model.
     """
     from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
-    from spider.first_model import START_ONE, first_model
+    from spider.first_model import first_model, hint
 
     found = endpoint_from_environment(url, model)
     try:
@@ -92,8 +92,7 @@ def live_endpoint(url: str | None, model: str | None) -> ChatEndpoint:
             ChatEndpoint(found.base_url, model, short, found.api_key, retries=0).complete(greeting)
             with_ids = False
     except EndpointError as error:
-        hint = f"; {START_ONE}" if error.reason == "unreachable" else ""
-        raise ValueError(f"the endpoint doesn't work: {error}{hint}") from error
+        raise ValueError(f"the endpoint doesn't work: {error}{hint(error)}") from error
     if not with_ids:
         logger.warning("%s returns no token ids: fine for debugging, useless for training", found.base_url)
     return ChatEndpoint(found.base_url, model, wanted if with_ids else {}, found.api_key)

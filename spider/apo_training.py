@@ -158,7 +158,7 @@ def endpoints(options: argparse.Namespace) -> tuple[ChatEndpoint, ChatEndpoint]:
         ValueError: none is set, or it doesn't answer.
     """
     from spider.chat_endpoint import EndpointError, endpoint_from_environment
-    from spider.first_model import START_ONE, first_model
+    from spider.first_model import first_model, hint
 
     def served(url: str | None, model: str | None, api_key: str | None = None) -> ChatEndpoint:
         found = endpoint_from_environment(url, model)
@@ -166,7 +166,7 @@ def endpoints(options: argparse.Namespace) -> tuple[ChatEndpoint, ChatEndpoint]:
         try:
             name = found.model or first_model(found)
         except EndpointError as error:
-            raise ValueError(f"the endpoint doesn't work: {error}; {START_ONE}") from error
+            raise ValueError(f"the endpoint doesn't work: {error}{hint(error)}") from error
         return replace(found, model=name, sampling={"temperature": 0.0, "max_completion_tokens": options.max_tokens})
 
     agent = served(options.endpoint, options.model)

@@ -6,8 +6,12 @@ from dataclasses import replace
 
 from spider.chat_endpoint import ChatEndpoint, EndpointError
 
-START_ONE = "start one with `bash scripts/serve.sh MODEL`, or put yours into .env: OPENAI_BASE_URL=http://…/v1"
-"""What to do where no endpoint answers."""
+
+def hint(error: EndpointError) -> str:
+    """What to do where no endpoint answers; nothing for one that answers and refuses."""
+    if error.reason != "unreachable":
+        return ""
+    return "; start one with `bash scripts/serve.sh MODEL`, or put yours into .env: OPENAI_BASE_URL=http://…/v1"
 
 
 def first_model(endpoint: ChatEndpoint) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from spider.chat_endpoint import EndpointError
 from spider.data import load_environment
 from spider.database import rows_execution, without_password
-from spider.first_model import START_ONE
+from spider.first_model import hint
 from spider.output import show
 from spider.trained_agent import Context, Result, TrainedAgent, check_database
 
@@ -59,8 +59,7 @@ def ask(agent: TrainedAgent, question: str, context: Context, options: argparse.
     try:
         _, result = agent.execute(question, context)
     except (EndpointError, OSError, ValueError) as error:
-        hint = f"; {START_ONE}" if isinstance(error, EndpointError) and error.reason == "unreachable" else ""
-        logger.error("error: %s%s", error, hint)
+        logger.error("error: %s%s", error, hint(error) if isinstance(error, EndpointError) else "")
         return 1, None
     if options.json:
         text = json.dumps({"question": question, **result.as_dict()}, ensure_ascii=False)

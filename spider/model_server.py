@@ -290,7 +290,9 @@ def _serve(server: Server) -> int:
         elsewhere = "" if server.port == DEFAULT_PORT else f" --endpoint {server.url} (or OPENAI_BASE_URL in .env)"
         logger.info("ask it: python spider/sql_agent.py%s", elsewhere)
         code = process.wait()
-    raise ServerError(death(code, server.log_file))
+    if code:
+        raise ServerError(death(code, server.log_file))
+    return 0
 
 
 if __name__ == "__main__":

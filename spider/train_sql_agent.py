@@ -250,8 +250,11 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     )
     trainer.fit(agent, train_dataset=train_tasks, val_dataset=val_tasks)
     lock.close()
+    if algorithm.finished:
+        return 0
     # agentlightning's strategy ends quietly on Ctrl-C.
-    return 0 if algorithm.finished else 130
+    logger.warning("interrupted: the same command with --resume --output-dir %s goes on", output_dir)
+    return 130
 
 
 def load_split(path: Path | None, name: str, limit: int | None = None) -> list[dict[str, str]]:

@@ -85,7 +85,9 @@ class ResumableAPO(APO[Task]):
         if missing and None in records:
             self.ledger.require()
         if not any(records):
-            raise RuntimeError("every rollout of a batch failed: see run.log for the server's words")
+            raise RuntimeError(
+                "every rollout of a batch failed, for instance with a --model that the server doesn't have: run.log has its words"
+            )
         results = [for_apo(record) for record in records]
         mean = fmean(result["final_reward"] or 0.0 for result in results)
         if mode == "val" and len(dataset) == self.questions:

@@ -123,7 +123,7 @@ def own_words(error: BaseException) -> str:
     """
     if error.__cause__ is not None and not str(error):
         return own_words(error.__cause__)
-    if isinstance(error, EngineStartError):
+    if type(error).__module__.startswith("spider."):
         return str(error)
     lines = str(error).strip().splitlines()
     return lines[-1] if lines and "ray::" in lines[0] else f"{type(error).__name__}: {error}"
