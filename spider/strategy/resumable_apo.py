@@ -86,7 +86,7 @@ class ResumableAPO(APO[Task]):
             self.ledger.require()
         if not any(records):
             raise RuntimeError(
-                "every rollout of a batch failed, for instance with a --model that the server doesn't have: run.log has its words"
+                "every rollout of a batch failed, as with a --model that the server doesn't have: run.log has its words"
             )
         results = [for_apo(record) for record in records]
         mean = fmean(result["final_reward"] or 0.0 for result in results)
