@@ -140,7 +140,7 @@ async def measure(kind: str, url: str, size: int) -> Round:
     """Enqueue the rollouts, then time the runner that takes them from the store."""
     import agentlightning as agl
 
-    from spider.lit_agent import LitSQLAgent, span_bytes
+    from spider.lit_agent import TrainedSQLAgent, span_bytes
     from spider.tracing import RolloutTracer
 
     sampling = {"temperature": 1.0, "logprobs": True, "extra_body": {"return_token_ids": True}}
@@ -148,7 +148,7 @@ async def measure(kind: str, url: str, size: int) -> Round:
     store = agl.InMemoryLightningStore(span_size_estimator=span_bytes)
     resources = (await store.add_resources({"main_llm": llm})).resources_id
     queued = [await store.enqueue_rollout(TASK, mode="train", resources_id=resources) for _ in range(size)]
-    agent, tracer = (LitSQLAgent(), RolloutTracer()) if kind == "agent" else (recipe_agent(), agl.AgentOpsTracer())
+    agent, tracer = (TrainedSQLAgent(), RolloutTracer()) if kind == "agent" else (recipe_agent(), agl.AgentOpsTracer())
     runner = agl.LitAgentRunner[Mapping[str, str]](tracer, max_rollouts=size, heartbeat_interval=0)
     with runner.run_context(agent=agent, store=store):
         started, cpu_started = time.perf_counter(), time.process_time()

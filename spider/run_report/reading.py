@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+from spider.verl_bridge.run_folder import is_held
+
 REMEDY = "put the run's own file back, or move this one away: the rest can be read without it"
 LOG_LINE = re.compile(r"^\S+ \S+ (?P<level>[A-Z]+) (?P<name>spider[\w.]*): (?P<text>.*)")
 
@@ -191,5 +193,7 @@ def _state(path: Path) -> tuple[str, str]:
         return started, f"failed: {last['text']}"
     if last and last["text"].startswith("learning curve:"):
         return started, "finished"
-    age = time.time() - path.stat().st_mtime
-    return started, f"going on, or cut off: its log was last written {age:.0f} s ago"
+    written = f"its log was last written {time.time() - path.stat().st_mtime:.0f} s ago"
+    if not (path.parent / "run.lock").is_file():
+        return started, f"going on, or cut off: {written}"
+    return started, f"going on: {written}" if is_held(path.parent) else f"cut off: {written}"

@@ -71,14 +71,14 @@ def hold(folder: Path, run_id: str) -> TextIO:
 
 def is_held(folder: Path) -> bool:
     """Return whether another process's run is going on in the folder; asked by the holder, this would free the lock."""
-    path = folder / "run.lock"
-    if not path.is_file():
+    try:
+        # Shared, so that a folder that can only be read can be asked.
+        with (folder / "run.lock").open(encoding="utf-8") as file:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # there is no lock, or none to be had here
         return False
-    with path.open("r+", encoding="utf-8") as file:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
     return False
 
 

@@ -53,7 +53,7 @@ def visible(folder: Path) -> dict[str, str]:
 def test_an_interrupted_preparation_leaves_nothing_and_can_be_run_again(source: Path) -> None:
     output = source.parent / "data"
     ended = interrupt(source, signal.SIGINT)
-    assert (ended.returncode, ended.stderr) == (130, "")
+    assert (ended.returncode, ended.stderr) == (130, "prepare_data: interrupted; run it again to go on\n")
     assert ended.stdout.splitlines()[-1] == "prepare_data: interrupted; run it again to go on"
     assert visible(output) == {}
     assert subprocess.run(command(source, "--seconds", "0.2", "--quiet"), check=False).returncode == 0

@@ -1,6 +1,8 @@
 """A run's report reads whatever the run has written so far."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,15 @@ from spider.run_report.figures import groups_by_step, queries_by_step, run_figur
 from spider.run_report.reading import NoRunError, Rollout, read_progress, read_rollouts, read_run
 from spider.run_report.samples import pairs
 
+DRIVER = """
+import sys
+from pathlib import Path
+from spider.verl_bridge.run_folder import hold
+
+file = hold(Path(sys.argv[1]), "run")
+print("held")
+sys.stdin.read()
+"""
 HEADER = "step,reward,validation_accuracy,rows,generation_seconds,update_seconds,elapsed_seconds\n"
 
 
@@ -64,6 +75,21 @@ def test_a_run_that_is_going_on_can_be_shown(run_folder: Path) -> None:
     assert len(run.progress) == 4
     assert run.state.startswith("going on")
     assert not run.has_ended
+
+
+def test_a_run_whose_driver_is_gone_is_told_from_one_that_goes_on(run_folder: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-uc", DRIVER, str(run_folder)],
+        cwd=Path(__file__).parents[2],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as driver:
+        assert driver.stdout is not None
+        assert driver.stdout.readline() == b"held\n"
+        while_it_lives = read_run(run_folder).state
+        driver.kill()
+    assert while_it_lives.startswith("going on: ")
+    assert read_run(run_folder).state.startswith("cut off: ")
 
 
 @pytest.mark.parametrize(
