@@ -54,7 +54,6 @@ def test_an_interrupted_preparation_leaves_nothing_and_can_be_run_again(source: 
     output = source.parent / "data"
     ended = interrupt(source, signal.SIGINT)
     assert (ended.returncode, ended.stderr) == (130, "prepare_data: interrupted; run it again to go on\n")
-    assert ended.stdout.splitlines()[-1] == "prepare_data: interrupted; run it again to go on"
     assert visible(output) == {}
     assert subprocess.run(command(source, "--seconds", "0.2", "--quiet"), check=False).returncode == 0
     assert len(load_tasks(output / "train_spider.parquet")) == len(TASKS)
