@@ -22,7 +22,8 @@ for flag in "$@"; do
 done
 if [[ $fetch ]]; then
     # A preset or a flag that doesn't exist is told before gigabytes are fetched.
-    "$root/.venv/bin/python" -m spider.train_sql_agent "$preset" "$@" --dry-run --quiet >/dev/null
+    said=$("$root/.venv/bin/python" -m spider.train_sql_agent "$preset" "$@" --dry-run 2>&1 >/dev/null) ||
+        { code=$?; echo "$said" >&2; exit "$code"; }
     "$root/.venv/bin/python" "$root/scripts/get_model.py" "$preset" "${quiet[@]}"
 fi
 exec "$root/.venv/bin/python" -m spider.train_sql_agent "$preset" "$@"

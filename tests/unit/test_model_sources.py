@@ -140,8 +140,19 @@ def test_train_sh_fetches_the_presets_model_unless_another_is_given(
     calls = (train_sh.parent / ".venv" / "bin" / "calls").read_text().splitlines()
     *before, training = calls
     assert training.startswith("-m spider.train_sql_agent")
-    checked = f"{training} --dry-run --quiet"  # a mistake is told before anything is fetched
+    checked = f"{training} --dry-run"  # a mistake is told before anything is fetched
     assert before == ([checked, fetched] if fetched else [])
+
+
+def test_train_sh_fetches_nothing_for_a_command_that_is_refused(train_sh: Path) -> None:
+    python = train_sh.parent / ".venv" / "bin" / "python"
+    python.write_text(
+        '#!/usr/bin/env bash\necho "${@##*/}" >>"${0%/*}/calls"\n'
+        '[[ $* != *--dry-run* ]] || { echo "error: no such flag" >&2; exit 2; }\n'
+    )
+    finished = subprocess.run(["bash", train_sh, "--nope"], capture_output=True, text=True, check=False)
+    assert (finished.returncode, finished.stderr) == (2, "error: no such flag\n")
+    assert "get_model.py" not in (python.parent / "calls").read_text()
 
 
 @pytest.mark.parametrize("name", ["", "nope", "Qwen/", "/Qwen", "a/b/c", "~/nope"])
