@@ -128,12 +128,10 @@ class TrainedSQLAgent(LitSQLAgent):
     """
 
     def training_rollout(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> None:
-        """`rollout`, as agentlightning's runner calls it for a training question."""
+        """`rollout`, as agentlightning's runner calls it."""
         agl.emit_reward(self.rollout(task, resources, rollout))
 
-    def validation_rollout(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> None:
-        """`rollout`, as agentlightning's runner calls it for a validation question."""
-        agl.emit_reward(self.rollout(task, resources, rollout))
+    validation_rollout = training_rollout
 
 
 def span_bytes(span: agl.Span) -> int:
