@@ -26,19 +26,18 @@ from pathlib import Path
 from spider.arguments import duration, interruptible, positive
 from spider.data import ROOT
 from spider.output import show
-from spider.presets import model_path, models_here
+from spider.ports import listener
 from spider.server_flags import (
     DEFAULT_PORT,
     Machine,
-    Model,
     context_length,
     find_machine,
-    read_model,
     server_command,
     server_environment,
     tool_parser,
 )
 from spider.server_log import death, tail
+from spider.server_model import ServerError, find_model, require_fetchable
 
 logger = logging.getLogger("spider.model_server")
 
@@ -47,26 +46,6 @@ START_SECONDS = 900.0
 
 NOTICE_SECONDS = 15.0
 POLL_SECONDS = 0.5
-
-
-class ServerError(RuntimeError):
-    """The server can't be started, or it died; the message says why and what to do."""
-
-
-def find_model(name: str) -> Model:
-    """The model of that name.
-
-    Raises:
-        ServerError: there is none, or its files can't be read.
-    """
-    path = model_path(name)
-    is_folder = (Path(path) / "config.json").is_file()
-    if not is_folder and (path.count("/") != 1 or path.startswith((".", "/", "~")) or Path(path).exists()):
-        raise ServerError(f"no model at {name} (no config.json): {models_here()}")
-    try:
-        return read_model(path)
-    except (OSError, ValueError) as error:
-        raise ServerError(f"the model in {path} can't be read: {error}") from error
 
 
 def require_free_port(host: str, port: int) -> None:
@@ -80,22 +59,9 @@ def require_free_port(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            fix = f"stop it, or give another one: --port {port + 1}"
-            raise ServerError(f"can't listen on {host}:{port}: {error.strerror}{_owner(port)}; {fix}") from error
-
-
-def _owner(port: int) -> str:
-    import psutil
-
-    with contextlib.suppress(psutil.Error):
-        for connection in psutil.net_connections("tcp"):
-            if (
-                connection.status == psutil.CONN_LISTEN
-                and getattr(connection.laddr, "port", None) == port
-                and connection.pid
-            ):
-                return f" (by {psutil.Process(connection.pid).name()}, process {connection.pid})"
-    return ""
+            owner, fix = listener(port), f"stop it, or give another one: --port {port + 1}"
+            by = f" (by {owner})" if owner else ""
+            raise ServerError(f"can't listen on {host}:{port}: {error.strerror}{by}; {fix}") from error
 
 
 @dataclass(frozen=True)
@@ -158,10 +124,12 @@ def running(server: Server) -> Iterator[subprocess.Popen[bytes]]:
     """Serve as long as the block lasts; yields the server's process once it answers at ``server.url``.
 
     Raises:
-        ServerError: no such model, a port in use, no vLLM, or the server died; the message ends with its last lines.
+        ServerError: no such model here or at the hub, a port in use, no vLLM, or the server died; the message ends with
+            its last lines.
     """
     command, variables = plan(server)
     require_free_port(server.host, server.port)
+    require_fetchable(find_model(server.model))
     server.log_file.parent.mkdir(parents=True, exist_ok=True)
     with server.log_file.open("wb") as output:
         process, run_id = _start(command, variables, output.fileno())

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, cast
 
@@ -131,9 +132,10 @@ def server_command(
 
 
 def sampler_environment() -> dict[str, str]:
-    """The variable without which vLLM doesn't start where CUDA's compiler is missing."""
+    """The variable without which vLLM doesn't start where FlashInfer or CUDA's compiler is missing."""
     # FlashInfer's sampler is compiled on first use.
-    return {} if shutil.which("nvcc") else {"VLLM_USE_FLASHINFER_SAMPLER": "0"}
+    usable = find_spec("flashinfer") and shutil.which("nvcc")
+    return {} if usable else {"VLLM_USE_FLASHINFER_SAMPLER": "0"}
 
 
 def server_environment(model: Model, machine: Machine, context: int | None) -> dict[str, str]:

@@ -11,22 +11,21 @@ cd "$(dirname "$0")/../.."
 export KV_BYTES=${KV_BYTES:-3000000000}
 kind=${1:-}
 shift || true
-batch=${BATCH:-32}
-common=(--n-runners 64
-    --set trainer.save_freq=-1
+batch=${BATCH:-64}
+common=(--set trainer.save_freq=-1
     --set data.train_batch_size="$batch"
     --set actor_rollout_ref.actor.ppo_mini_batch_size="$batch"
     --set actor_rollout_ref.actor.use_torch_compile=false
     --set actor_rollout_ref.actor.fsdp_config.use_torch_compile=false
     --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=32768
-    --set actor_rollout_ref.actor.optim.lr="${RATE:-3e-5}"
+    --set actor_rollout_ref.actor.optim.lr="${RATE:-4e-5}"
     "$@")
 run() { bash scripts/gpu/train_runs.sh start "$@" "${common[@]}"; }
 
 case $kind in
 sample)
     for seed in ${SEEDS:-42 43 44}; do
-        run "${NAME:-sample}-$seed" smollm2 --seed "$seed" --steps "${STEPS:-64}" --set trainer.test_freq="${FREQ:-8}"
+        run "${NAME:-sample}-$seed" smollm2 --seed "$seed" --steps "${STEPS:-44}" --set trainer.test_freq="${FREQ:-11}"
     done
     ;;
 spider)

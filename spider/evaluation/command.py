@@ -22,8 +22,8 @@ from spider.evaluation.running import ServerGoneError, Work, run, work_left
 from spider.evaluation.summary import Summary, failure_text, summarise
 from spider.evaluation.table import joined, summary_table
 from spider.files import write_whole
-from spider.model_server import ServerError
 from spider.output import show
+from spider.server_model import ServerError
 
 logger = logging.getLogger("spider.evaluate")
 
@@ -94,7 +94,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         checker = given_model(options.checker_model, options.endpoint)
         models.append(Model(f"{checker.name} (checker trained)", checker.source, checker.endpoint))
     plan = _plan(options)
-    output: Path = options.output or ROOT / "outputs" / "evaluate" / f"{models[0].name}-{plan.file.stem}"
+    output: Path = options.output or default_output(models[0], plan.file)
     answers: dict[str, list[Answer]] = {}
     for number, model in enumerate(models):
         path = output / ("answers.jsonl" if number == 0 else "answers-checker.jsonl")
@@ -110,6 +110,12 @@ def _evaluate(options: argparse.Namespace) -> int:
         reasons = failure_text(Counter(answer.failure for answer in failed))
         logger.warning("without a verdict: %s; run the same command again to ask only those", reasons)
     return 1 if failed else 0
+
+
+def default_output(model: Model, file: Path) -> Path:
+    """Where the answers go unless told otherwise: what a folder and an endpoint answer isn't mixed."""
+    where = "-endpoint" if model.endpoint else ""
+    return ROOT / "outputs" / "evaluate" / f"{model.name}{where}-{file.stem}"
 
 
 def _plan(options: argparse.Namespace) -> Plan:

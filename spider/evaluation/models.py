@@ -13,9 +13,10 @@ from pathlib import Path
 from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
 from spider.evaluation.running import ServerGoneError
 from spider.first_model import first_model
-from spider.model_server import Server, ServerError, find_model, running
+from spider.model_server import Server, running
 from spider.ports import free_port
 from spider.server_log import ending
+from spider.server_model import ServerError, find_model
 
 logger = logging.getLogger(__name__)
 

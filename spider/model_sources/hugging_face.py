@@ -64,6 +64,19 @@ class HuggingFace:
         )
 
 
+def require_model(repo: str) -> None:
+    """Refuse a repository that neither the library's cache on this machine nor the hub has.
+
+    Raises:
+        DownloadError: in one line, with the remedy.
+    """
+    from huggingface_hub import HfApi, try_to_load_from_cache
+
+    if not isinstance(try_to_load_from_cache(repo, "config.json"), str):
+        with in_words(repo, None):
+            HfApi().model_info(repo, timeout=10)
+
+
 @contextmanager
 def in_words(repo: str, revision: str | None) -> Iterator[None]:
     """Turn the library's errors into one line with the remedy.

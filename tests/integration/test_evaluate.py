@@ -16,7 +16,10 @@ import pytest
 from benchmarks.chat_server import Answer, ChatServer, last_message
 from spider.data import ROOT, load_tasks
 from spider.evaluate import main
-from spider.model_server import Server, ServerError
+from spider.evaluation.command import default_output
+from spider.evaluation.models import Model
+from spider.model_server import Server
+from spider.server_model import ServerError
 
 SAMPLE = ROOT / "data" / "sample"
 GOLD = {task["question"]: task["query"] for task in load_tasks(SAMPLE / "test_dev.parquet")}
@@ -115,6 +118,11 @@ def test_another_temperature_does_not_mix_with_the_answers_that_are_there(
     assert evaluate(chat_server, tmp_path, "--max-turns", "1", "--temperature", "0.5") == 2
     assert "temperature 0.0, now 0.5" in capfd.readouterr().err
     assert evaluate(chat_server, tmp_path, "--max-turns", "1", "--temperature", "0.5", "--fresh") == 0
+
+
+def test_a_folders_answers_and_an_endpoints_lie_apart(tmp_path: Path) -> None:
+    served, asked_for = Model("m", "model/m"), Model("m", "m", "http://127.0.0.1:8000/v1")
+    assert default_output(served, tmp_path / "dev.parquet") != default_output(asked_for, tmp_path / "dev.parquet")
 
 
 def test_samples_give_pass_at_k(chat_server: ChatServer, tmp_path: Path) -> None:

@@ -12,11 +12,14 @@ import pytest
 
 from spider import model_server, server_flags
 from spider.chat_endpoint import DEFAULT_ENDPOINT, endpoint_from_environment
-from spider.model_server import Server, ServerError, find_model, plan, require_free_port
+from spider.model_server import Server, plan, require_free_port
+from spider.model_sources import hugging_face
 from spider.server_flags import Machine, Model, cache_gib, context_length, read_model, tool_parser
 from spider.server_log import death
+from spider.server_model import ServerError, find_model, require_fetchable
 
 ROOT = Path(__file__).resolve().parents[2]
+OFF = {"VLLM_USE_FLASHINFER_SAMPLER": "0"}
 LLAMA = {"max_position_embeddings": 2048, "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3}
 
 
@@ -135,6 +138,30 @@ def test_no_such_model_is_refused(name: str) -> None:
 
 def test_a_hubs_name_is_left_to_vllm() -> None:
     assert find_model("some-org/No-Such-Model").path == "some-org/No-Such-Model"
+
+
+def test_a_hubs_model_that_cannot_be_fetched_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(ServerError, match=r"unset HF_HUB_OFFLINE.*get_model.py some-org/No-Such-Model"):
+        require_fetchable(find_model("some-org/No-Such-Model"))
+
+
+def test_a_folders_model_asks_no_hub(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hugging_face, "require_model", lambda repo: pytest.fail(f"asked for {repo}"))
+    require_fetchable(find_model(str(folder)))
+
+
+@pytest.mark.parametrize(
+    ("flashinfer", "nvcc", "wanted"), [(True, True, {}), (False, True, OFF), (True, False, OFF), (False, False, OFF)]
+)
+def test_flashinfers_sampler_is_off_where_it_or_its_compiler_is_missing(
+    monkeypatch: pytest.MonkeyPatch, flashinfer: bool, nvcc: bool, wanted: dict[str, str]
+) -> None:
+    monkeypatch.setattr(server_flags, "find_spec", lambda name: object() if flashinfer else None)
+    monkeypatch.setattr(server_flags.shutil, "which", lambda name: f"/bin/{name}" if nvcc else None)
+    assert server_flags.sampler_environment() == wanted
 
 
 def test_a_port_in_use_names_its_process_and_the_fix() -> None:
