@@ -30,10 +30,12 @@ sample)
     ;;
 spider)
     export VERL_SPIDER_DATA_DIR=${SPIDER:-/tmp/spider}
-    spider=(--train-files "$VERL_SPIDER_DATA_DIR/train_spider_usable.parquet" --steps "${STEPS:-64}"
-        --set trainer.test_freq="${FREQ:-16}")
+    spider=(--train-files "$VERL_SPIDER_DATA_DIR/train_spider_usable.parquet" --steps "${STEPS:-60}"
+        --set trainer.test_freq="${FREQ:-15}")
     for nodes in ${NODES:-write all}; do
-        run "${NAME:-spider}-$nodes" smollm2 "${spider[@]}" --active-agent "$nodes"
+        turns=3
+        [[ $nodes == write ]] && turns=1
+        run "${NAME:-spider}-$nodes" smollm2 "${spider[@]}" --active-agent "$nodes" --max-turns $turns
     done
     ;;
 *)
