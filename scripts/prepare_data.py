@@ -83,7 +83,7 @@ def verify_command(options: argparse.Namespace) -> int:
         logger.info("%s", remark)
     for problem in problems:
         logger.error("%s", problem)
-    logger.info("%s: %s", shown(folder), f"{len(problems)} problems" if problems else "sound")
+    logger.info("%s: %s", shown(folder), f"{len(problems)} problems; prepare the folder again" if problems else "sound")
     return 1 if problems else 0
 
 

@@ -83,6 +83,7 @@ fi
 files=("requirements/$kind.txt")
 case $extra in
     "") ;;
+    -h | --help) sed -n '2,/^set /{s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit 0 ;;
     test) files+=("requirements/test.txt") ;;
     *) fail "unknown argument '$extra': only 'test' is known" ;;
 esac

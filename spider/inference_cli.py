@@ -101,7 +101,8 @@ def converse(agent: TrainedAgent, options: argparse.Namespace) -> int:
         elif command == "/schema":
             show(agent.schema(max_chars=TABLE_CHARS))
         elif line.startswith("/"):
-            show("\n".join(f"{name:14} {what}" for name, what in COMMANDS.items()))
+            unknown = [] if command == "/help" else [f"no command {command}; there are:"]
+            show("\n".join([*unknown, *(f"{name:14} {what}" for name, what in COMMANDS.items())]))
         elif line:
             code, result = ask(agent, line, {"history": history}, options)
             if result and result.sql:

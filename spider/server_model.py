@@ -41,4 +41,4 @@ def require_fetchable(model: Model) -> None:
     try:
         require_model(model.path)
     except DownloadError as error:
-        raise ServerError(f"{error} (`python scripts/get_model.py {model.path}` fetches it once)") from error
+        raise ServerError(str(error)) from error

@@ -153,7 +153,7 @@ def open_source(path: Path) -> Source:
         source = Source(place)
         if source.has("train_spider"):
             return source
-    raise SourceError(f"{path} holds no train_spider.json or train_spider.parquet: is it Spider 1.0?")
+    raise SourceError(f"{path} holds no train_spider.json or train_spider.parquet: give Spider 1.0, or --download")
 
 
 def _within(place: Place, depth: int) -> Iterator[Place]:

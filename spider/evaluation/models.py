@@ -12,7 +12,7 @@ from pathlib import Path
 
 from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
 from spider.evaluation.running import ServerGoneError
-from spider.first_model import first_model
+from spider.first_model import first_model, hint
 from spider.model_server import Server, running
 from spider.ports import free_port
 from spider.server_log import ending
@@ -108,7 +108,7 @@ def _endpoint_errors() -> Iterator[None]:
     try:
         yield
     except EndpointError as error:
-        raise ModelError(f"the endpoint doesn't work: {error}; check that the server runs") from error
+        raise ModelError(f"the endpoint doesn't work: {error}{hint(error)}") from error
 
 
 def _folder(source: str) -> Path | None:

@@ -73,13 +73,13 @@ def require_model(repo: str) -> None:
     from huggingface_hub import HfApi, try_to_load_from_cache
 
     if not isinstance(try_to_load_from_cache(repo, "config.json"), str):
-        with in_words(repo, None):
+        with in_words(repo, None, f"run `python scripts/get_model.py {repo}`, which knows ModelScope too"):
             HfApi().model_info(repo, timeout=10)
 
 
 @contextmanager
-def in_words(repo: str, revision: str | None) -> Iterator[None]:
-    """Turn the library's errors into one line with the remedy.
+def in_words(repo: str, revision: str | None, elsewhere: str = "take --source modelscope") -> Iterator[None]:
+    """Turn the library's errors into one line with the remedy; `elsewhere` is where else the model may come from.
 
     Raises:
         DownloadError: in place of any of them.
@@ -106,7 +106,7 @@ def in_words(repo: str, revision: str | None) -> Iterator[None]:
     except errors.HFValidationError as error:
         raise DownloadError(f"{repo!r} is not a model's name: write ORGANISATION/NAME, or a folder's path") from error
     except (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError, httpx.TransportError) as error:
-        remedy = "check the network, set HF_ENDPOINT to a mirror, take --source modelscope, or give a folder's path"
+        remedy = f"check the network, set HF_ENDPOINT to a mirror, {elsewhere}, or give a folder's path"
         if constants.HF_HUB_OFFLINE:
             remedy = "unset HF_HUB_OFFLINE, or give a folder's path"
         raise DownloadError(f"can't reach {constants.ENDPOINT} for {repo}: {remedy}") from error

@@ -118,7 +118,7 @@ class Watchdog:
 
     def _bark(self) -> None:
         message = (
-            f"no rollout finished and no phase ended for {self._limit / 60:g} minutes, in the phase "
+            f"no rollout finished and no phase ended for {self._limit / 60:g} min, in the phase "
             f"{self._pulse.phase!r}: the run is stopped. Stacks of the driver and the runners: {self._stacks}. "
             "A longer limit: --set agentlightning.stall_minutes=N"
         )
@@ -151,8 +151,9 @@ async def rollout_lines(store: "LightningStore") -> list[str]:
     open_ones = await store.query_rollouts(status_in=["queuing", "requeuing", "preparing", "running"])
     if not open_ones:
         return ["no rollout is open"]
-    counts = {status: sum(rollout.status == status for rollout in open_ones) for status in ("running", "queuing")}
-    started = [rollout for rollout in open_ones if rollout.status != "queuing"] or open_ones
+    # A rollout stays in preparation until its spans arrive, which is when it ends.
+    at_work = [rollout for rollout in open_ones if rollout.status in ("preparing", "running")]
+    started = at_work or open_ones
     oldest = min(started, key=lambda rollout: rollout.start_time)
     spans = list(await store.query_spans(oldest.rollout_id))
     age = time.time() - oldest.start_time
@@ -163,7 +164,7 @@ async def rollout_lines(store: "LightningStore") -> list[str]:
         ended = time.time() - (span.end_time or span.start_time or 0.0)
         last = f"its last span is {span.name}{f' of {node}' if node else ''}, {ended:.0f} s ago"
     return [
-        f"{len(open_ones)} rollouts are open, {counts['running']} running and {counts['queuing']} in the queue",
+        f"{len(open_ones)} rollouts are open, {len(at_work)} of them with a runner",
         f"the oldest, {oldest.rollout_id} ({oldest.status}, {age:.0f} s old): {last}",
     ]
 
@@ -182,14 +183,15 @@ async def runner_lines(store: "LightningStore") -> list[str]:
 
 
 def process_lines(run_id: str) -> list[str]:
-    """Tell the state of each of the run's processes and the processor time it has used."""
-    lines: list[str] = []
+    """Tell the state of each of the run's processes and the processor time it has used; sleeping ones come last."""
+    lines: list[tuple[bool, str]] = []
     for process in run_processes(run_id):
         with contextlib.suppress(psutil.Error):
-            times = process.cpu_times()
-            name = " ".join(process.cmdline())[:80] or process.name()
-            lines.append(f"process {process.pid} {process.status()}, {times.user + times.system:.0f} s of CPU: {name}")
-    return lines
+            times, status = process.cpu_times(), process.status()
+            name = " ".join(process.cmdline())[:80].strip() or process.name()
+            line = f"process {process.pid} {status}, {times.user + times.system:.0f} s of CPU: {name}"
+            lines.append((status == psutil.STATUS_SLEEPING, line))
+    return [line for _, line in sorted(lines, key=lambda each: each[0])]
 
 
 def driver_stacks() -> str:
