@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spider.arguments import duration, interruptible, positive
-from spider.data import ROOT
+from spider.data import ROOT, load_environment
 from spider.output import show
 from spider.ports import listener
 from spider.server_flags import (
@@ -230,6 +230,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     quiet, dry_run = options.pop("quiet"), options.pop("dry_run")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    load_environment()  # HF_TOKEN, for a hub's model
     server = Server(**options)
     try:
         if dry_run:
