@@ -5,33 +5,35 @@
 #   bash scripts/gpu/learning.sh spider [FLAGS…]     # on Spider in /tmp/spider: the writer alone, and every node
 #
 # FLAGS are train_sql_agent's. CUDA_VISIBLE_DEVICES picks the card; RATE (the highest learning rate), BATCH (questions a
-# step), STEPS, FREQ (steps between validations), SEEDS or NODES, and NAME (the runs' prefix) change what runs.
+# step), STEPS and FREQ (steps between validations) take the place of smollm2's own; SEEDS or NODES and NAME (the runs'
+# prefix) change what runs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export KV_BYTES=${KV_BYTES:-3000000000}
 kind=${1:-}
 shift || true
-batch=${BATCH:-64}
 common=(--set trainer.save_freq=-1
-    --set data.train_batch_size="$batch"
-    --set actor_rollout_ref.actor.ppo_mini_batch_size="$batch"
     --set actor_rollout_ref.actor.use_torch_compile=false
     --set actor_rollout_ref.actor.fsdp_config.use_torch_compile=false
-    --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=32768
-    --set actor_rollout_ref.actor.optim.lr="${RATE:-4e-5}"
-    "$@")
+    --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=32768)
+if [[ ${BATCH:-} ]]; then
+    common+=(--set data.train_batch_size="$BATCH" --set actor_rollout_ref.actor.ppo_mini_batch_size="$BATCH")
+fi
+if [[ ${RATE:-} ]]; then common+=(--set actor_rollout_ref.actor.optim.lr="$RATE"); fi
+if [[ ${STEPS:-} ]]; then common+=(--steps "$STEPS"); fi
+if [[ ${FREQ:-} ]]; then common+=(--set trainer.test_freq="$FREQ"); fi
+common+=("$@")
 run() { bash scripts/gpu/train_runs.sh start "$@" "${common[@]}"; }
 
 case $kind in
 sample)
     for seed in ${SEEDS:-42 43 44}; do
-        run "${NAME:-sample}-$seed" smollm2 --seed "$seed" --steps "${STEPS:-44}" --set trainer.test_freq="${FREQ:-11}"
+        run "${NAME:-sample}-$seed" smollm2 --seed "$seed"
     done
     ;;
 spider)
     export VERL_SPIDER_DATA_DIR=${SPIDER:-/tmp/spider}
-    spider=(--train-files "$VERL_SPIDER_DATA_DIR/train_spider_usable.parquet" --steps "${STEPS:-60}"
-        --set trainer.test_freq="${FREQ:-15}")
+    spider=(--train-files "$VERL_SPIDER_DATA_DIR/train_spider_usable.parquet")
     for nodes in ${NODES:-write all}; do
         turns=3
         [[ $nodes == write ]] && turns=1

@@ -34,6 +34,7 @@ sample)
     qwen qwen-graphs --set $graphs.mode=0 --set $graphs.cudagraph_mode=FULL_DECODE_ONLY
     ;;
 spider)
+    export STEPS=60 FREQ=15
     NODES=write bash scripts/gpu/learning.sh spider
     NODES=all BATCH=32 bash scripts/gpu/learning.sh spider
     until_ended spider

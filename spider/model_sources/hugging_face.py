@@ -70,11 +70,11 @@ def require_model(repo: str) -> None:
     Raises:
         DownloadError: in one line, with the remedy.
     """
-    from huggingface_hub import HfApi, try_to_load_from_cache
+    from huggingface_hub import try_to_load_from_cache
 
     if not isinstance(try_to_load_from_cache(repo, "config.json"), str):
         with in_words(repo, None, f"run `python scripts/get_model.py {repo}`, which knows ModelScope too"):
-            HfApi().model_info(repo, timeout=10)
+            HuggingFace().api.model_info(repo, timeout=10)
 
 
 @contextmanager
