@@ -4,8 +4,9 @@
 #   . scripts/gpu/prepare.sh && setsid nohup bash scripts/gpu/session.sh sample > /tmp/session.log 2>&1 &
 #
 # sample: learning on the sample, three seeds; then whole steps of Qwen2.5-Coder-1.5B's shape, tests/gpu, and the same
-# steps with vLLM's graphs without its compiler. spider: learning on Spider, the writer alone and every node; then
-# tests/gpu.
+# steps with vLLM's graphs without its compiler. spider, on two cards: on the first, learning on Spider by the writer
+# alone, at two rates, then Qwen's steps without old log-probs, without and with a lighter optimizer; on the second, a
+# served model that answers three questions, learning by every node, then tests/gpu.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 export HF_HUB_OFFLINE=1
@@ -24,21 +25,52 @@ qwen() {
     date "+$1 ended %T"
 }
 
+serving() {
+    setsid bash scripts/serve.sh SmolLM2-135M-Instruct > /tmp/serve.log 2>&1 &
+    local server=$!
+    for ((second = 0; second < 200; second++)); do
+        if grep -q 'ready after' /tmp/serve.log || ! kill -0 $server 2> /dev/null; then break; fi
+        sleep 1
+    done
+    timeout 120 python3 spider/sql_agent.py --limit 3 > /tmp/serve_agent.log 2>&1
+    echo "sql_agent.py exit code $?" >> /tmp/serve_agent.log
+    kill -INT $server 2> /dev/null
+    wait $server
+    echo "serve.sh exit code $?" >> /tmp/serve.log
+    date "+serving ended %T"
+}
+graphs=actor_rollout_ref.rollout.engine_kwargs.vllm.compilation_config
+graphs=(--set $graphs.mode=0 --set $graphs.cudagraph_mode=FULL_DECODE_ONLY)
+
 case ${1:-} in
 sample)
     bash scripts/gpu/learning.sh sample
     until_ended sample
     qwen qwen
     tests
-    graphs=actor_rollout_ref.rollout.engine_kwargs.vllm.compilation_config
-    qwen qwen-graphs --set $graphs.mode=0 --set $graphs.cudagraph_mode=FULL_DECODE_ONLY
+    qwen qwen-graphs "${graphs[@]}"
     ;;
 spider)
+    ln -sfn "${VENV:-/tmp/venv}" .venv # serve.sh's environment
     export STEPS=60 FREQ=15
-    NODES=write bash scripts/gpu/learning.sh spider
+    (
+        export CUDA_VISIBLE_DEVICES=0
+        NODES=write bash scripts/gpu/learning.sh spider
+        NAME=spider-8e-5 RATE=8e-5 NODES=write bash scripts/gpu/learning.sh spider
+        until_ended spider-write
+        until_ended spider-8e-5
+        faster=(--set algorithm.rollout_correction.bypass_mode=true "${graphs[@]}")
+        qwen qwen-bypass "${faster[@]}"
+        actor=actor_rollout_ref.actor
+        qwen qwen-fused "${faster[@]}" --set "$actor.optim.override_optimizer_config={fused: true}" \
+            --set $actor.fsdp_config.reshard_after_forward=false --set $actor.fsdp_config.use_torch_compile=false
+    ) &
+    export CUDA_VISIBLE_DEVICES=1
+    serving
     NODES=all BATCH=32 bash scripts/gpu/learning.sh spider
-    until_ended spider
+    until_ended spider-all
     tests
+    wait
     ;;
 *)
     echo "usage: session.sh sample | spider" >&2
