@@ -17,12 +17,13 @@ ENGINE_SECTION = "actor_rollout_ref.rollout.engine_kwargs.vllm"
 
 OPEN_SECTIONS = (
     "actor_rollout_ref.model.override_config",
+    "actor_rollout_ref.actor.optim.override_optimizer_config",
     "ray_kwargs.ray_init",
     "data.apply_chat_template_kwargs",
     "trainer.v1.sampler.sampler_kwargs",
     "agentlightning.sampling",
 )
-"""Sections whose keys belong to another program (transformers, Ray, the model's server) and pass through unchecked."""
+"""Sections whose keys belong to another program (transformers, torch, Ray, the model's server): not checked."""
 
 DATACLASS_KEYS = (
     "actor_rollout_ref.rollout.enable_sleep_mode",

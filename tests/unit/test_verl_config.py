@@ -35,6 +35,11 @@ def test_sampling_parameters_of_the_models_server_pass_through() -> None:
     assert config.agentlightning.sampling == {"ignore_eos": True}
 
 
+def test_arguments_of_torchs_optimizer_pass_through() -> None:
+    config = resolve_config({"actor_rollout_ref": {"actor": {"optim": {"override_optimizer_config": {"fused": True}}}}})
+    assert config.actor_rollout_ref.actor.optim.override_optimizer_config == {"fused": True}
+
+
 def test_override_takes_effect_and_the_rest_stays_verls() -> None:
     config = resolve_config({"trainer": {"save_freq": 7}})
     assert config.trainer.save_freq == 7
