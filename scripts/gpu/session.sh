@@ -20,7 +20,7 @@ tests() {
     date "+tests/gpu ended %T"
 }
 qwen() {
-    python3 -m benchmarks.gpu_step qwen --steps 4 --name "$1" -- --n-runners 128 \
+    python3 -m benchmarks.gpu_step qwen --steps 4 --gpus "${GPUS:-1}" --name "$1" -- --n-runners 128 \
         --set actor_rollout_ref.model.enable_gradient_checkpointing=false "${@:2}"
     date "+$1 ended %T"
 }
@@ -42,6 +42,8 @@ serving() {
 graphs=actor_rollout_ref.rollout.engine_kwargs.vllm.compilation_config
 graphs=(--set $graphs.mode=0 --set $graphs.cudagraph_mode=FULL_DECODE_ONLY)
 
+faster=(--set algorithm.rollout_correction.bypass_mode=true "${graphs[@]}")
+
 case ${1:-} in
 sample)
     bash scripts/gpu/learning.sh sample
@@ -59,11 +61,6 @@ spider)
         NAME=spider-8e-5 RATE=8e-5 NODES=write bash scripts/gpu/learning.sh spider
         until_ended spider-write
         until_ended spider-8e-5
-        faster=(--set algorithm.rollout_correction.bypass_mode=true "${graphs[@]}")
-        qwen qwen-bypass "${faster[@]}"
-        actor=actor_rollout_ref.actor
-        qwen qwen-fused "${faster[@]}" --set "$actor.optim.override_optimizer_config={fused: true}" \
-            --set $actor.fsdp_config.reshard_after_forward=false --set $actor.fsdp_config.use_torch_compile=false
     ) &
     export CUDA_VISIBLE_DEVICES=1
     serving
@@ -72,8 +69,21 @@ spider)
     tests
     wait
     ;;
+qwen)
+    (
+        export CUDA_VISIBLE_DEVICES=0
+        qwen qwen-bypass "${faster[@]}"
+        actor=actor_rollout_ref.actor
+        qwen qwen-fused "${faster[@]}" --set "$actor.optim.override_optimizer_config={fused: true}" \
+            --set $actor.fsdp_config.reshard_after_forward=false --set $actor.fsdp_config.use_torch_compile=false
+    ) &
+    CUDA_VISIBLE_DEVICES=1 tests
+    wait
+    unset CUDA_VISIBLE_DEVICES
+    GPUS=2 qwen qwen-2-gpus "${faster[@]}"
+    ;;
 *)
-    echo "usage: session.sh sample | spider" >&2
+    echo "usage: session.sh sample | spider | qwen" >&2
     exit 2
     ;;
 esac
