@@ -141,7 +141,7 @@ PRESETS: dict[str, Preset] = {
         max_turns=2,
         context_chars=700,
         n_runners=8,
-        val_limit=16,
+        val_limit=4,
     ),
     "smollm2": SMOLLM2,
     "fast": replace(
