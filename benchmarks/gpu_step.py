@@ -40,6 +40,7 @@ PHASES = {
     "update": "timing_s/update_actor",
     "weight sync": "timing_s/update_weights",
 }
+DIFFERENCE = "training/rollout_probs_diff_mean"
 SETTINGS = (
     "trainer.logger=[console,file]",
     "trainer.val_before_train=false",
@@ -146,7 +147,8 @@ def measure(preset: str, model: Path, gpus: int, n: int, flags: list[str]) -> di
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
         steps = watch(process, metrics)
     utilisation.stop()
-    run: dict[str, object] = {"preset": preset, "n": n, "gpus": gpus, "command": " ".join(command[1:])}
+    shown = " ".join(command[1:]).replace(f"{ROOT}/", "")
+    run: dict[str, object] = {"preset": preset, "n": n, "gpus": gpus, "command": shown}
     if process.returncode or len(steps) < 2:
         last = terminal.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-15:]
         logger.error("the run failed (%s):\n%s", folder, "\n".join(last))
@@ -218,7 +220,8 @@ def summarise(steps: list[Step], started: float, gpus: int, config: PretrainedCo
         "step_mfu": flops / step / PEAK_FLOPS / gpus,
         "verl_update_mfu": mean("perf/mfu/actor"),
         "memory_gib": mean("actor/perf/max_memory_allocated_gb"),
-        "probability_difference": mean("training/rollout_probs_diff_mean"),
+        # Not measured where vLLM's log-probs stand in for the trainer's.
+        "probability_difference": mean(DIFFERENCE) if DIFFERENCE in steps[-1].metrics else None,
     }
 
 
@@ -236,11 +239,12 @@ def show(run: dict[str, object]) -> None:
         "the rollout phase",
         "MFU {update_mfu:.1%} of the update (verl's counter: {verl_update_mfu:.1%}), {step_mfu:.1%} of the step",
         "start to first step {start_to_first_step_seconds:.0f} s, first step {first_step_seconds:.1f} s",
-        "most memory of the trainer {memory_gib:.0f} GiB; probability difference {probability_difference:.4f}",
+        "most memory of the trainer {memory_gib:.0f} GiB",
     )
     for line in lines:
         logger.info("  %s", line.format(**numbers))
-    idle = run["gpu_idle_share"]
+    difference, idle = run["probability_difference"], run["gpu_idle_share"]
+    logger.info("  probability difference %s", "not measured" if difference is None else f"{difference:.4f}")
     logger.info("  GPU idle: %s", "not known, no nvidia-smi" if idle is None else f"{idle:.0%}")
 
 

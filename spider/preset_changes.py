@@ -22,12 +22,13 @@ PUBLISHED = {
     "gpu_memory_utilization": 0.8,
     "micro_batch_size": 4,
     "n_runners": 10,
+    "torch_compile": True,
     "bypass_old_log_probs": False,
     "filter_groups": False,
 }
 """What agentlightning's own example of this agent (`examples/spider`) sets where the presets here depart from it."""
 
-PUBLISHED_BY_PRESET = {"fast": {"gpu_memory_utilization": 0.6}}
+PUBLISHED_BY_PRESET = {"fast": {"gpu_memory_utilization": 0.6}, "npu": {"torch_compile": False}}
 
 WITHOUT_PUBLISHED_VALUES = ("tiny", "smollm2")
 

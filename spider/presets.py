@@ -76,7 +76,7 @@ class Preset:
     gpu_memory_utilization: float = 0.5
     tool_parser: str | None = "hermes"
     offload: bool = False
-    torch_compile: bool = True
+    torch_compile: bool = False
     use_wandb: bool = True
     max_turns: int = 3
     context_chars: int = 2048
@@ -137,7 +137,6 @@ PRESETS: dict[str, Preset] = {
         steps=6,
         test_freq=6,
         save_freq=6,
-        torch_compile=False,
         max_turns=2,
         context_chars=700,
         n_runners=8,
@@ -165,7 +164,6 @@ PRESETS: dict[str, Preset] = {
         QWEN,
         experiment="spider-npu",
         device="npu",
-        torch_compile=False,
         tool_parser=None,
         use_wandb=False,
         val_before_train=False,

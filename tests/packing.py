@@ -5,6 +5,8 @@ from typing import NamedTuple
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
+from spider.verl_bridge.shared_prompts import lay_out
+
 SIZES = {
     "vocab_size": 128,
     "hidden_size": 128,
@@ -52,10 +54,21 @@ def run_packed(model: CausalLM, rows: list[torch.Tensor]) -> Result:
     return _result(model, output.logits[0])
 
 
-def run_each(model: CausalLM, rows: list[torch.Tensor]) -> Result:
-    """Run each row by itself with transformers' own attention."""
+def run_shared(model: CausalLM, prompts: list[torch.Tensor], responses: list[torch.Tensor]) -> Result:
+    """Run rows with each prompt laid once; the logits are those that predict responses."""
+    layout = lay_out(prompts, responses)
+    ids, position_ids = (part[None].to(model.device) for part in (layout.input_ids, layout.position_ids))
+    predicting = layout.predicting.to(model.device)
+    output = model(input_ids=ids, position_ids=position_ids, logits_to_keep=predicting, use_cache=False)
+    return _result(model, output.logits[0])
+
+
+def run_each(model: CausalLM, rows: list[torch.Tensor], responses: list[torch.Tensor] | None = None) -> Result:
+    """Run each row by itself with transformers' own attention; with `responses`, for the logits that predict them."""
     model.set_attn_implementation("sdpa")
     logits = [model(input_ids=row[None].to(model.device), use_cache=False).logits[0] for row in rows]
+    if responses is not None:
+        logits = [row[-len(response) - 1 : -1] for row, response in zip(logits, responses, strict=True)]
     result = _result(model, torch.cat(logits))
     model.set_attn_implementation("varlen")
     return result

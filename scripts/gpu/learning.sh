@@ -13,8 +13,6 @@ export KV_BYTES=${KV_BYTES:-3000000000}
 kind=${1:-}
 shift || true
 common=(--set trainer.save_freq=-1
-    --set actor_rollout_ref.actor.use_torch_compile=false
-    --set actor_rollout_ref.actor.fsdp_config.use_torch_compile=false
     --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=32768)
 if [[ ${BATCH:-} ]]; then
     common+=(--set data.train_batch_size="$BATCH" --set actor_rollout_ref.actor.ppo_mini_batch_size="$BATCH")

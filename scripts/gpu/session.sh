@@ -3,10 +3,10 @@
 #
 #   . scripts/gpu/prepare.sh && setsid nohup bash scripts/gpu/session.sh sample > /tmp/session.log 2>&1 &
 #
-# sample: learning on the sample, three seeds; then whole steps of Qwen2.5-Coder-1.5B's shape, tests/gpu, and the same
-# steps with vLLM's graphs without its compiler. spider, on two cards: on the first, learning on Spider by the writer
-# alone, at two rates, then Qwen's steps without old log-probs, without and with a lighter optimizer; on the second, a
-# served model that answers three questions, learning by every node, then tests/gpu.
+# sample: learning on the sample, three seeds; then whole steps of Qwen2.5-Coder-1.5B's shape and tests/gpu. spider, on
+# two cards: on the first, learning on Spider by the writer alone, at two rates; on the second, a served model that
+# answers three questions, learning by every node, then tests/gpu. qwen, on two cards: steps without old log-probs,
+# without and with a lighter optimizer, while tests/gpu run on the second; then on both.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 export HF_HUB_OFFLINE=1
@@ -50,7 +50,6 @@ sample)
     until_ended sample
     qwen qwen
     tests
-    qwen qwen-graphs "${graphs[@]}"
     ;;
 spider)
     ln -sfn "${VENV:-/tmp/venv}" .venv # serve.sh's environment
@@ -72,15 +71,15 @@ spider)
 qwen)
     (
         export CUDA_VISIBLE_DEVICES=0
-        qwen qwen-bypass "${faster[@]}"
+        qwen qwen-bypass "${bypass[@]}"
         actor=actor_rollout_ref.actor
-        qwen qwen-fused "${faster[@]}" --set "$actor.optim.override_optimizer_config={fused: true}" \
-            --set $actor.fsdp_config.reshard_after_forward=false --set $actor.fsdp_config.use_torch_compile=false
+        qwen qwen-fused "${bypass[@]}" --set "$actor.optim.override_optimizer_config={fused: true}" \
+            --set $actor.fsdp_config.reshard_after_forward=false
     ) &
     CUDA_VISIBLE_DEVICES=1 tests
     wait
     unset CUDA_VISIBLE_DEVICES
-    GPUS=2 qwen qwen-2-gpus "${faster[@]}"
+    GPUS=2 qwen qwen-2-gpus "${bypass[@]}"
     ;;
 *)
     echo "usage: session.sh sample | spider | qwen" >&2

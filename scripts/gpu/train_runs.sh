@@ -22,7 +22,6 @@ start)
     shift 3
     setsid nohup python3 -m spider.train_sql_agent "$preset" --device cuda --output-dir "$WORK/$name" \
         --set actor_rollout_ref.rollout.gpu_memory_utilization=0.1 \
-        --set actor_rollout_ref.rollout.enforce_eager=true \
         --set actor_rollout_ref.rollout.engine_kwargs.vllm.kv_cache_memory_bytes="${KV_BYTES:-6000000000}" \
         "$@" > "$WORK/$name.log" 2>&1 < /dev/null &
     echo $! > "$WORK/$name.pid"

@@ -7,6 +7,8 @@ Both cost nothing here. Use it by importing this module in verl's workers; it br
     actor_rollout_ref.model.external_lib=spider.verl_bridge.packed_engine
     actor_rollout_ref.model.override_config.attn_implementation=varlen
 
+With ``varlen_shared`` a prompt is computed once for all of its responses (`spider.verl_bridge.shared_prompts`).
+
 verl prefers an engine that is registered for a vendor's devices, so its own stays what it is. Rows that are not packed
 (``use_remove_padding=False``), fused kernels, distillation and Ulysses sequence parallelism go verl's own way.
 """
@@ -18,7 +20,7 @@ from verl.utils import tensordict_utils
 from verl.workers.engine import EngineRegistry
 from verl.workers.engine.fsdp import FSDPEngineWithLMHead
 
-from spider.verl_bridge import varlen_attention
+from spider.verl_bridge import shared_prompts, varlen_attention
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +61,13 @@ def log_probs_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 class PackedEngine(StockEngine):
     """verl's FSDP engine for causal language models, with logits at the responses alone."""
 
+    def forward_backward_batch(
+        self, data: "TensorDict", loss_function: "Callable[..., Any]", forward_only: bool = False
+    ) -> dict[str, Any]:
+        """Ask for passes in which rows with one prompt are together, where that saves work."""
+        tensordict_utils.assign_non_tensor(data, **{shared_prompts.ASKED: self._takes(data) and self._shares_prompts()})
+        return super().forward_backward_batch(data, loss_function, forward_only)
+
     def prepare_model_inputs(self, micro_batch: "TensorDict") -> tuple[dict[str, Any], dict[str, Any]]:
         """Ask the model for logits at the positions that predict response tokens, besides what verl asks."""
         model_inputs, output_args = super().prepare_model_inputs(micro_batch)
@@ -66,6 +75,11 @@ class PackedEngine(StockEngine):
             rows, responses = cast("Any", micro_batch["input_ids"]), cast("Any", micro_batch["responses"])
             positions = response_positions(rows.offsets().diff(), responses.offsets().diff())
             model_inputs["logits_to_keep"] = output_args["positions"] = positions
+            if self._shares_prompts():
+                # Which logits are asked for, and their order, stay as they are.
+                layout = shared_prompts.lay_out(*shared_prompts.prompts_and_responses(micro_batch))
+                model_inputs |= {"input_ids": layout.input_ids[None], "position_ids": layout.position_ids[None]}
+                model_inputs["logits_to_keep"] = layout.predicting
         return model_inputs, output_args
 
     def prepare_model_outputs(
@@ -94,6 +108,11 @@ class PackedEngine(StockEngine):
             )
             for name, value in values.items()
         }
+
+    def _shares_prompts(self) -> bool:
+        config = self.module.config
+        kinds = getattr(config, "layer_types", None) or ()
+        return config._attn_implementation == varlen_attention.SHARED and set(kinds) <= {"full_attention"}
 
     def _takes(self, micro_batch: "TensorDict") -> bool:
         asked = [tensordict_utils.get_non_tensor_data(data=micro_batch, key=key, default=False) for key in STOCK_ONLY]

@@ -3,6 +3,9 @@
 verl trains on rows laid end to end, with position ids that start again at 0 for each. transformers' ``sdpa`` masks
 such a pack with a dense matrix over all pairs of its tokens; ``varlen`` attends inside each row only.
 
+A row whose position ids start at p > 0 goes on from the first p tokens of the last row that started at 0, and sees them
+too: so several responses can follow one prompt that is there once (`spider.verl_bridge.shared_prompts`).
+
 To use it under verl, import this module in the workers and name the implementation::
 
     actor_rollout_ref.model.external_lib=spider.verl_bridge.varlen_attention
@@ -15,7 +18,7 @@ Causal decoders in float16 or bfloat16 on CUDA get the flash kernel; other types
 import functools
 import inspect
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch.nn.attention.varlen import varlen_attn
@@ -25,7 +28,9 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 from verl.utils.ulysses import get_ulysses_sequence_parallel_world_size
 
-NAME = "varlen"
+NAME, SHARED = "varlen", "varlen_shared"
+"""The same attention under two names: by the second, an engine may let rows share a prompt."""
+
 # torch 2.11 takes fewer key heads as they are; later versions want to be told.
 _SHARED_HEADS = {"enable_gqa": True} if "enable_gqa" in inspect.signature(varlen_attn).parameters else {}
 
@@ -36,10 +41,16 @@ class Rows(NamedTuple):
     Attributes:
         offsets: First token of each row and the number of tokens in all; int32 of shape (rows + 1,), on the device.
         lengths: Tokens of each row.
+        seen: Tokens that the rows see, one row's after another's, of shape (tokens seen,); None where each sees itself.
+        seen_offsets: As `offsets`, into `seen`.
+        seen_lengths: Tokens that each row sees.
     """
 
     offsets: torch.Tensor
     lengths: list[int]
+    seen: torch.Tensor | None
+    seen_offsets: torch.Tensor
+    seen_lengths: list[int]
 
 
 def find_rows(position_ids: torch.Tensor) -> Rows:
@@ -47,11 +58,36 @@ def find_rows(position_ids: torch.Tensor) -> Rows:
 
     This waits for the device once.
     """
-    positions = position_ids.cpu()
+    positions, device = position_ids.cpu(), position_ids.device
     begins = torch.ones_like(positions, dtype=torch.bool)
     begins[:, 1:] = positions.diff(dim=1) != 1
-    offsets = torch.cat([begins.flatten().nonzero().flatten(), torch.tensor([positions.numel()])])
-    return Rows(offsets.to(position_ids.device, torch.int32), offsets.diff().tolist())
+    starts = begins.flatten().nonzero().flatten()
+    lengths = torch.cat([starts, torch.tensor([positions.numel()])]).diff().tolist()
+    offsets = _offsets(lengths).to(device)
+    shared = _shared(starts.tolist(), lengths, positions.flatten()[starts].tolist()) if len(positions) == 1 else []
+    if not any(shared):
+        return Rows(offsets, lengths, None, offsets, lengths)
+    seen = [
+        torch.cat([torch.arange(before.start, before.stop), torch.arange(start, start + length)])
+        for before, start, length in zip(shared, starts.tolist(), lengths, strict=True)
+    ]
+    seen_lengths = [len(tokens) for tokens in seen]
+    return Rows(offsets, lengths, torch.cat(seen).to(device), _offsets(seen_lengths).to(device), seen_lengths)
+
+
+def _offsets(lengths: list[int]) -> torch.Tensor:
+    return torch.tensor([0, *lengths]).cumsum(0).to(torch.int32)
+
+
+def _shared(starts: list[int], lengths: list[int], first_positions: list[int]) -> list[range]:
+    """The tokens before each row that it goes on from."""
+    found: list[range] = []
+    whole = range(0)  # the last row that started at 0
+    for start, length, first in zip(starts, lengths, first_positions, strict=True):
+        if first == 0:
+            whole = range(start, start + length)
+        found.append(whole[:first] if first <= len(whole) else range(0))
+    return found
 
 
 class Pack:
@@ -130,24 +166,40 @@ def varlen_attention(
     batch, _, length, _ = query.shape
     rows = attention_mask.rows(position_ids.expand(batch, length))
     q, k, v = (states.transpose(1, 2).flatten(0, 1) for states in (query, key, value))
+    if rows.seen is not None:
+        k, v = k[rows.seen], v[rows.seen]
     attend = _flash if _has_flash(query.device, query.dtype) else _row_by_row
     return attend(q, k, v, rows, scaling).unflatten(0, (batch, length)), None
 
 
 def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows, scaling: float | None) -> torch.Tensor:
-    longest = max(rows.lengths)
     settings = {"scale": scaling, "window_size": (-1, 0), **_SHARED_HEADS}  # the window makes it causal
     kernel = cast("Callable[..., torch.Tensor]", varlen_attn)
-    return kernel(q, k, v, rows.offsets, rows.offsets, longest, longest, **settings)
+    return kernel(q, k, v, rows.offsets, rows.seen_offsets, max(rows.lengths), max(rows.seen_lengths), **settings)
 
 
 def _row_by_row(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows, scaling: float | None) -> torch.Tensor:
     results: list[torch.Tensor] = []
-    for states in zip(*(packed.split(rows.lengths) for packed in (q, k, v)), strict=True):
+    parts = (q.split(rows.lengths), k.split(rows.seen_lengths), v.split(rows.seen_lengths))
+    for states in zip(*parts, strict=True):
         query, key, value = (row.transpose(0, 1)[None] for row in states)
-        attended = scaled_dot_product_attention(query, key, value, is_causal=True, scale=scaling, enable_gqa=True)
+        length, seen = query.shape[2], key.shape[2]
+        # torch's causal mask has first token under first token; here it is last under last.
+        mask = (
+            None if length == seen else torch.ones(length, seen, dtype=torch.bool, device=q.device).tril(seen - length)
+        )
+        attended = scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, is_causal=mask is None, scale=scaling, enable_gqa=True
+        )
         results.append(attended[0].transpose(0, 1))
     return torch.cat(results)
+
+
+def _causal(length: int, seen: int, device: torch.device) -> dict[str, Any]:
+    """The mask for the last `length` of `seen` tokens; torch's own would take them for the first."""
+    if length == seen:
+        return {"is_causal": True}
+    return {"attn_mask": torch.ones(length, seen, dtype=torch.bool, device=device).tril(seen - length)}
 
 
 @functools.cache
@@ -157,5 +209,6 @@ def _has_flash(device: torch.device, dtype: torch.dtype) -> bool:
     return torch.backends.cuda.is_flash_attention_available() and torch.cuda.get_device_capability(device) >= (8, 0)
 
 
-AttentionInterface.register(NAME, varlen_attention)
-AttentionMaskInterface.register(NAME, varlen_mask)
+for name in (NAME, SHARED):
+    AttentionInterface.register(name, varlen_attention)
+    AttentionMaskInterface.register(name, varlen_mask)

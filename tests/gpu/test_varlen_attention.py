@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from spider.verl_bridge import varlen_attention
-from tests.packing import CausalLM, Result, random_model, random_rows, run_each, run_packed
+from tests.packing import CausalLM, Result, random_model, random_rows, run_each, run_packed, run_shared
 
 pytestmark = pytest.mark.gpu
 
@@ -63,3 +63,14 @@ def test_gradient_checkpointing_changes_nothing(model: CausalLM) -> None:
     model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     model.train()
     torch.testing.assert_close(run_packed(model, rows).gradients, plain.gradients)
+
+
+def test_responses_that_share_a_prompt_give_what_each_row_gives_alone(model: CausalLM) -> None:
+    short, _, prompt, response, long, _ = random_rows()
+    prompts, responses = [prompt, long, prompt, prompt], [response, short, short, long]
+    rows = [torch.cat(parts) for parts in zip(prompts, responses, strict=True)]
+    ours, stock = run_shared(model, prompts, responses), run_each(model, rows, responses)
+    exact = run_each(model.float(), rows, responses)
+    assert_as_close(ours.logits, stock.logits, exact.logits)
+    for name, gradient in exact.gradients.items():
+        assert_as_close(ours.gradients[name], stock.gradients[name], gradient)

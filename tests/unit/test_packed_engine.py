@@ -1,79 +1,27 @@
 """Logits at the responses alone give the log-probabilities, entropies and gradients that verl's own engine gives."""
 
-from types import SimpleNamespace
-from typing import NamedTuple, cast
-
 import pytest
 import torch
 from tensordict import TensorDict
-from verl.utils import tensordict_utils
-from verl.utils.torch_functional import entropy_from_logits
 from verl.workers.engine import EngineRegistry
 from verl.workers.engine.fsdp import FSDPEngineWithLMHead
-from verl.workers.utils.padding import no_padding_2_padding
 
 from benchmarks.gpu_update import make_pass
 from spider.verl_bridge.packed_engine import PackedEngine, response_positions
-from tests.packing import CausalLM, random_model
+from tests.engines import ask, make_batch, make_engine, random_tokens
+from tests.packing import random_model
 
 PROMPTS, RESPONSES = (5, 1, 9), (3, 4, 1)
 
 
-class Answer(NamedTuple):
-    """What verl's losses read of an engine's answer, of (rows, longest response), and the parameters' gradients."""
-
-    log_probs: torch.Tensor
-    entropy: torch.Tensor
-    gradients: dict[str, torch.Tensor]
-
-
 def micro_batch(temperature: float, **flags: object) -> TensorDict:
-    """A micro-batch of three rows, as verl's trainer makes it."""
-    generator = torch.Generator().manual_seed(3)
-    prompts = [torch.randint(128, (length,), generator=generator) for length in PROMPTS]
-    responses = [torch.randint(128, (length,), generator=generator) for length in RESPONSES]
-    rows = [torch.cat(parts) for parts in zip(prompts, responses, strict=True)]
-    fields = {
-        "input_ids": rows,
-        "position_ids": [torch.arange(len(row)) for row in rows],
-        "prompts": prompts,
-        "responses": responses,
-    }
-    nested = {name: torch.nested.as_nested_tensor(value, layout=torch.jagged) for name, value in fields.items()}
-    batch = TensorDict(nested, batch_size=[len(rows)])
-    tensordict_utils.assign_non_tensor(batch, temperature=temperature, calculate_entropy=True, **flags)
-    return batch
-
-
-def make_engine(kind: type, model: CausalLM) -> PackedEngine:
-    """An engine around a model, without FSDP and its process group."""
-    engine = cast("PackedEngine", object.__new__(kind))
-    engine.__dict__.update(
-        module=model,
-        use_ulysses_sp=False,
-        pad_to_length=False,
-        compute_entropy_from_logits=entropy_from_logits,
-        engine_config=SimpleNamespace(entropy_checkpointing=False, entropy_from_logits_with_chunking=False),
-    )
-    return engine
-
-
-def ask(kind: type, temperature: float = 0.7) -> Answer:
-    """What an engine of this kind answers about the micro-batch."""
-    model = random_model("qwen2")
-    engine, batch = make_engine(kind, model), micro_batch(temperature)
-    inputs, args = engine.prepare_model_inputs(batch)
-    outputs = engine.prepare_model_outputs(model(**inputs, use_cache=False), args, batch, None)
-    log_probs, entropy = (no_padding_2_padding(outputs[name], batch) for name in ("log_probs", "entropy"))
-    (log_probs.square().sum() + entropy.sum()).backward()
-    gradients = {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
-    assert len(gradients) == len(list(model.parameters()))
-    return Answer(log_probs, entropy, gradients)
+    """A micro-batch of three rows."""
+    return make_batch(random_tokens(PROMPTS), random_tokens(RESPONSES, seed=4), temperature=temperature, **flags)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_answers_are_those_of_verls_own_engine(temperature: float) -> None:
-    ours, stock = (ask(kind, temperature)._asdict() for kind in (PackedEngine, FSDPEngineWithLMHead))
+    ours, stock = (ask(kind, micro_batch(temperature))._asdict() for kind in (PackedEngine, FSDPEngineWithLMHead))
     torch.testing.assert_close(ours, stock, rtol=1e-4, atol=1e-4)
 
 

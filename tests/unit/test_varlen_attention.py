@@ -37,6 +37,18 @@ def test_each_entry_of_a_batch_begins_a_row() -> None:
     assert find_rows(torch.tensor([[0, 1, 2], [3, 0, 1]])).lengths == [3, 1, 2]
 
 
+def test_a_row_that_starts_later_goes_on_from_the_last_whole_one() -> None:
+    rows = find_rows(torch.tensor([[0, 1, 2, 3, 2, 3, 0, 1, 1]]))
+    assert rows.lengths == [4, 2, 2, 1]
+    assert rows.seen is not None
+    assert rows.seen.tolist() == [0, 1, 2, 3, 0, 1, 4, 5, 6, 7, 6, 8]
+    assert rows.seen_offsets.tolist() == [0, 4, 8, 10, 12]
+
+
+def test_a_row_with_nothing_to_go_on_from_stands_alone() -> None:
+    assert find_rows(torch.tensor([[5, 6, 0, 1, 7, 8]])).seen is None
+
+
 def test_packed_rows_give_the_logits_of_each_row_alone(model: CausalLM) -> None:
     rows = random_rows()
     torch.testing.assert_close(run_packed(model, rows).logits, run_each(model, rows).logits)

@@ -1,0 +1,128 @@
+"""Prompts laid once give the log-probabilities, entropies and gradients of verl's own engine, in fewer tokens."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tensordict import TensorDict
+from verl.workers.engine.fsdp import FSDPEngineWithLMHead, transformer_impl
+
+from spider.verl_bridge.packed_engine import PackedEngine
+from spider.verl_bridge.shared_prompts import (
+    lay_out,
+    plan_passes,
+    prepare_micro_batches,
+    same_prompts,
+    split_to,
+)
+from tests.engines import ask, make_batch, make_engine, random_tokens
+from tests.packing import random_model, run_each, run_shared
+
+OF_ROWS = (0, 1, 0, 2, 1, 0)  # which prompt each row has
+PROMPTS = random_tokens((7, 5, 1))
+RESPONSES = random_tokens((3, 4, 1, 6, 2, 5), seed=4)
+
+
+def batch(**settings: object) -> TensorDict:
+    """Six rows with three prompts."""
+    return make_batch([PROMPTS[prompt] for prompt in OF_ROWS], RESPONSES, **settings)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_answers_are_those_of_verls_own_engine(temperature: float) -> None:
+    rows = batch(temperature=temperature)
+    ours, stock = ask(PackedEngine, rows, "varlen_shared"), ask(FSDPEngineWithLMHead, rows)
+    torch.testing.assert_close(ours._asdict(), stock._asdict(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["qwen2", "llama"])
+def test_rows_that_share_a_prompt_give_what_each_gives_alone(family: str) -> None:
+    model, prompts = random_model(family), [PROMPTS[prompt] for prompt in OF_ROWS]
+    rows = [torch.cat(parts) for parts in zip(prompts, RESPONSES, strict=True)]
+    torch.testing.assert_close(run_shared(model, prompts, RESPONSES), run_each(model, rows, RESPONSES))
+
+
+def test_each_prompt_is_computed_once() -> None:
+    model = random_model("qwen2", attn_implementation="varlen_shared")
+    inputs, _ = make_engine(PackedEngine, model).prepare_model_inputs(batch())
+    assert inputs["input_ids"].shape == (1, sum(map(len, [*PROMPTS, *RESPONSES])))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"attn_implementation": "varlen"},
+        {
+            "attn_implementation": "varlen_shared",
+            "use_sliding_window": True,
+            "sliding_window": 4,
+            "max_window_layers": 0,
+        },
+    ],
+)
+def test_other_attention_gets_rows_as_they_are(settings: dict[str, object]) -> None:
+    inputs, _ = make_engine(PackedEngine, random_model("qwen2", **settings)).prepare_model_inputs(batch())
+    assert inputs["input_ids"].shape[1] == sum(len(PROMPTS[prompt]) for prompt in OF_ROWS) + sum(map(len, RESPONSES))
+
+
+def test_a_prompts_last_token_predicts_the_first_of_each_response() -> None:
+    prompt, responses = torch.tensor([1, 2]), [torch.tensor([3, 4]), torch.tensor([5])]
+    layout = lay_out([prompt, prompt], responses)
+    assert layout.input_ids.tolist() == [1, 2, 3, 4, 5]
+    assert layout.position_ids.tolist() == [0, 1, 2, 3, 2]
+    assert layout.predicting.tolist() == [1, 2, 1]
+
+
+def test_rows_with_one_prompt_are_found() -> None:
+    assert same_prompts([PROMPTS[prompt] for prompt in OF_ROWS]) == [[0, 2, 5], [1, 4], [3]]
+
+
+@given(st.data())
+def test_passes_hold_every_row_once_within_their_room(data: st.DataObject) -> None:
+    of_rows = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=20))
+    sizes = data.draw(st.lists(st.integers(1, 30), min_size=5, max_size=5))
+    prompts = [sizes[prompt] for prompt in of_rows]
+    responses = data.draw(st.lists(st.integers(1, 20), min_size=len(of_rows), max_size=len(of_rows)))
+    groups = [[row for row, prompt in enumerate(of_rows) if prompt == wanted] for wanted in sorted(set(of_rows))]
+    passes = plan_passes(groups, prompts, responses, most=50)
+    assert sorted(row for rows in passes for row in rows) == list(range(len(of_rows)))
+    for rows in passes:
+        assert (
+            sum(sizes[prompt] for prompt in {of_rows[row] for row in rows}) + sum(responses[row] for row in rows) <= 50
+        )
+
+
+def test_a_group_that_fits_stays_together() -> None:
+    assert plan_passes([[0, 2], [1, 3]], [10] * 4, [5] * 4, most=20) == [[0, 2], [1, 3]]
+
+
+def test_a_row_longer_than_a_pass_has_its_own() -> None:
+    assert sorted(plan_passes([[0], [1]], [40, 5], [5, 5], most=20)) == [[0], [1]]
+
+
+@pytest.mark.parametrize(("count", "lengths"), [(1, [3, 1]), (3, [2, 1, 1]), (9, [1, 1, 1, 1])])
+def test_passes_are_split_to_as_many_as_other_processes_make(count: int, lengths: list[int]) -> None:
+    passes = split_to([[0, 1, 2], [3]], count)
+    assert sorted(map(len, passes), reverse=True) == lengths
+    assert sorted(row for rows in passes for row in rows) == [0, 1, 2, 3]
+
+
+def test_micro_batches_keep_rows_with_one_prompt_together() -> None:
+    micro_batches, rows = prepare_micro_batches(batch(share_prompts=True, max_token_len_per_gpu=20))
+    assert rows == [[0, 2, 5], [1, 4, 3]]
+    for micro_batch, numbers in zip(micro_batches, rows or [], strict=True):
+        assert [row.tolist() for row in micro_batch["responses"].unbind()] == [
+            RESPONSES[row].tolist() for row in numbers
+        ]
+
+
+def test_batches_of_fixed_size_are_cut_by_verl() -> None:
+    micro_batches, rows = prepare_micro_batches(
+        batch(share_prompts=True, use_dynamic_bsz=False, micro_batch_size_per_gpu=3)
+    )
+    assert rows is None
+    assert [len(micro_batch) for micro_batch in micro_batches] == [3, 3]
+
+
+def test_verls_engine_asks_here_for_its_passes() -> None:
+    assert transformer_impl.prepare_micro_batches is prepare_micro_batches
