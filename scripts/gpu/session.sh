@@ -3,10 +3,11 @@
 #
 #   . scripts/gpu/prepare.sh && setsid nohup bash scripts/gpu/session.sh sample > /tmp/session.log 2>&1 &
 #
-# sample: learning on the sample, three seeds; then whole steps of Qwen2.5-Coder-1.5B's shape and tests/gpu. spider, on
-# two cards: on the first, learning on Spider by the writer alone, at two rates; on the second, a served model that
-# answers three questions, learning by every node, then tests/gpu. qwen, on two cards: steps without old log-probs,
-# without and with a lighter optimizer, while tests/gpu run on the second; then on both.
+# sample: learning on the sample, three seeds; then whole steps of Qwen2.5-Coder-1.5B's shape and tests/gpu. spider:
+# learning on Spider by the writer alone, at two rates, and by every node (on a second card, where there is one), with
+# prompts computed once if the attention's tests pass; then tests/gpu. serving: a served model answers three questions.
+# qwen, on two cards: steps without old log-probs, without and with a lighter optimizer, while tests/gpu run on the
+# second; then on both.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 export HF_HUB_OFFLINE=1
@@ -39,10 +40,7 @@ serving() {
     echo "serve.sh exit code $?" >> /tmp/serve.log
     date "+serving ended %T"
 }
-graphs=actor_rollout_ref.rollout.engine_kwargs.vllm.compilation_config
-graphs=(--set $graphs.mode=0 --set $graphs.cudagraph_mode=FULL_DECODE_ONLY)
-
-faster=(--set algorithm.rollout_correction.bypass_mode=true "${graphs[@]}")
+bypass=(--set algorithm.rollout_correction.bypass_mode=true)
 
 case ${1:-} in
 sample)
@@ -52,21 +50,21 @@ sample)
     tests
     ;;
 spider)
-    ln -sfn "${VENV:-/tmp/venv}" .venv # serve.sh's environment
+    shared=()
+    if python3 -m pytest tests/gpu/test_varlen_attention.py -q -p no:cacheprovider > /tmp/tests_attention.log 2>&1; then
+        shared=(--set actor_rollout_ref.model.override_config.attn_implementation=varlen_shared)
+    fi
     export STEPS=60 FREQ=15
-    (
-        export CUDA_VISIBLE_DEVICES=0
-        NODES=write bash scripts/gpu/learning.sh spider
-        NAME=spider-8e-5 RATE=8e-5 NODES=write bash scripts/gpu/learning.sh spider
-        until_ended spider-write
-        until_ended spider-8e-5
-    ) &
-    export CUDA_VISIBLE_DEVICES=1
-    serving
-    NODES=all BATCH=32 bash scripts/gpu/learning.sh spider
-    until_ended spider-all
+    NODES=write bash scripts/gpu/learning.sh spider "${shared[@]}"
+    NAME=spider-8e-5 RATE=8e-5 NODES=write bash scripts/gpu/learning.sh spider "${shared[@]}"
+    CUDA_VISIBLE_DEVICES=$(($(nvidia-smi -L | wc -l) - 1)) NODES=all BATCH=32 \
+        bash scripts/gpu/learning.sh spider "${shared[@]}"
+    until_ended spider
     tests
-    wait
+    ;;
+serving)
+    ln -sfn "${VENV:-/tmp/venv}" .venv # serve.sh's environment
+    serving
     ;;
 qwen)
     (
@@ -82,7 +80,7 @@ qwen)
     GPUS=2 qwen qwen-2-gpus "${bypass[@]}"
     ;;
 *)
-    echo "usage: session.sh sample | spider | qwen" >&2
+    echo "usage: session.sh sample | spider | serving | qwen" >&2
     exit 2
     ;;
 esac
