@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -60,7 +61,7 @@ def measure(preset: str, seed: int, flags: list[str]) -> dict[str, object]:
         "steps": len(steps),
         "seconds_to_first_step": first_step,
         "seconds": time.monotonic() - started,
-        "step_seconds_median": sorted(steps)[len(steps) // 2],
+        "step_seconds_median": statistics.median(steps),
         "peak_resident_gib": peak / 2**30,
         "accuracy_before": accuracies[0],
         "accuracy_after": accuracies[-1],

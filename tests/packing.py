@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
 from spider.verl_bridge.shared_prompts import lay_out
 
@@ -16,7 +16,7 @@ SIZES = {
     "num_key_value_heads": 2,
     "attn_implementation": "varlen",
 }
-CausalLM = Qwen2ForCausalLM | LlamaForCausalLM
+CausalLM = Qwen2ForCausalLM | LlamaForCausalLM | MistralForCausalLM
 ROW_LENGTHS = (5, 1, 33, 16, 64, 2)
 
 

@@ -21,7 +21,7 @@ tests() {
     date "+tests/gpu ended %T"
 }
 qwen() {
-    python3 -m benchmarks.gpu_step qwen --steps 4 --gpus "${GPUS:-1}" --name "$1" -- --n-runners 128 \
+    python3 -m benchmarks.gpu_step qwen --steps 4 --n ${N:-4} --gpus "${GPUS:-1}" --name "$1" -- --n-runners 128 \
         --set actor_rollout_ref.model.enable_gradient_checkpointing=false "${@:2}"
     date "+$1 ended %T"
 }
@@ -73,6 +73,7 @@ qwen)
         actor=actor_rollout_ref.actor
         qwen qwen-fused "${bypass[@]}" --set "$actor.optim.override_optimizer_config={fused: true}" \
             --set $actor.fsdp_config.reshard_after_forward=false
+        N="8 16" qwen qwen-n "${bypass[@]}"
     ) &
     CUDA_VISIBLE_DEVICES=1 tests
     wait

@@ -7,7 +7,8 @@ Both cost nothing here. Use it by importing this module in verl's workers; it br
     actor_rollout_ref.model.external_lib=spider.verl_bridge.packed_engine
     actor_rollout_ref.model.override_config.attn_implementation=varlen
 
-With ``varlen_shared`` a prompt is computed once for all of its responses (`spider.verl_bridge.shared_prompts`).
+With ``varlen_shared`` a prompt is computed once for all of its responses (`spider.verl_bridge.shared_prompts`); for
+that, verl's function that distributes rows over micro-batches is replaced by one that leaves other batches to it.
 
 verl prefers an engine that is registered for a vendor's devices, so its own stays what it is. Rows that are not packed
 (``use_remove_padding=False``), fused kernels, distillation and Ulysses sequence parallelism go verl's own way.
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from verl.utils import tensordict_utils
 from verl.workers.engine import EngineRegistry
-from verl.workers.engine.fsdp import FSDPEngineWithLMHead
+from verl.workers.engine.fsdp import FSDPEngineWithLMHead, transformer_impl
 
 from spider.verl_bridge import shared_prompts, varlen_attention
 
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from transformers.utils.generic import ModelOutput
 
 StockEngine: Any = FSDPEngineWithLMHead  # verl's registry hides the class's own type
-ATTENTION = varlen_attention.NAME
-"""What to name as `attn_implementation`: importing this module registers it."""
-
 STOCK_ONLY = ("use_fused_kernels", "calculate_sum_pi_squared", "distillation_use_topk", "distillation_only")
 """Requests of a batch that this engine leaves to verl's own."""
 
@@ -65,7 +63,8 @@ class PackedEngine(StockEngine):
         self, data: "TensorDict", loss_function: "Callable[..., Any]", forward_only: bool = False
     ) -> dict[str, Any]:
         """Ask for passes in which rows with one prompt are together, where that saves work."""
-        tensordict_utils.assign_non_tensor(data, **{shared_prompts.ASKED: self._takes(data) and self._shares_prompts()})
+        shares = self._takes(data) and self._shares_prompts()
+        tensordict_utils.assign_non_tensor(data, **{shared_prompts.SHARE_PROMPTS: shares})
         return super().forward_backward_batch(data, loss_function, forward_only)
 
     def prepare_model_inputs(self, micro_batch: "TensorDict") -> tuple[dict[str, Any], dict[str, Any]]:
@@ -75,7 +74,7 @@ class PackedEngine(StockEngine):
             rows, responses = cast("Any", micro_batch["input_ids"]), cast("Any", micro_batch["responses"])
             positions = response_positions(rows.offsets().diff(), responses.offsets().diff())
             model_inputs["logits_to_keep"] = output_args["positions"] = positions
-            if self._shares_prompts():
+            if self._shares_prompts() and model_inputs["position_ids"].dim() == 2 and "cu_seqlens" not in model_inputs:
                 # Which logits are asked for, and their order, stay as they are.
                 layout = shared_prompts.lay_out(*shared_prompts.prompts_and_responses(micro_batch))
                 model_inputs |= {"input_ids": layout.input_ids[None], "position_ids": layout.position_ids[None]}
@@ -110,9 +109,12 @@ class PackedEngine(StockEngine):
         }
 
     def _shares_prompts(self) -> bool:
+        """Whether all layers see everything before a token, so that a response sees the prompt wherever it lies."""
         config = self.module.config
-        kinds = getattr(config, "layer_types", None) or ()
-        return config._attn_implementation == varlen_attention.SHARED and set(kinds) <= {"full_attention"}
+        text = config.get_text_config()
+        window = getattr(text, "sliding_window", None)
+        full = set(text.layer_types) <= {"full_attention"} if getattr(text, "layer_types", None) else window is None
+        return full and config._attn_implementation == varlen_attention.SHARED and not self.pad_to_length
 
     def _takes(self, micro_batch: "TensorDict") -> bool:
         asked = [tensordict_utils.get_non_tensor_data(data=micro_batch, key=key, default=False) for key in STOCK_ONLY]
@@ -126,3 +128,5 @@ class PackedEngine(StockEngine):
 EngineRegistry.register(
     model_type="language_model", backend=["fsdp", "fsdp2"], device=["cuda"], vendor=["nvidia", "cpu"]
 )(PackedEngine)
+engine_module: Any = transformer_impl  # where verl's engine looks the function up
+engine_module.prepare_micro_batches = shared_prompts.prepare_micro_batches

@@ -1,28 +1,29 @@
 """Packs in which a prompt is there once for all of its responses.
 
-The rollouts of a GRPO group answer one prompt, and here a prompt is ten times as long as its response. Laid end to
+The rollouts of a GRPO group answer one prompt, and here prompts are several times as long as responses. Laid end to
 end, as verl lays them, every row brings its own copy of the prompt. Laid once, followed by each of its responses, which
 attend to it and to themselves (`spider.verl_bridge.varlen_attention`), it gives the same: a token's hidden state
-depends on what comes before it alone. Rows with one prompt come into one pass where they fit.
+depends on what comes before it alone. Rows with one prompt come into one micro-batch where they fit.
 
 `spider.verl_bridge.packed_engine` does so for models whose attention is called `SHARED`.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import distributed
 from verl.utils import tensordict_utils
-from verl.workers.engine.fsdp import transformer_impl
+from verl.utils.device import get_device_name
+from verl.workers.engine import utils
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tensordict import TensorDict
 
-ASKED = "share_prompts"
-"""What a batch says besides for `prepare_micro_batches` to keep rows with one prompt together."""
+stock_micro_batches: Any = utils.prepare_micro_batches  # its annotations are wrong
+
+SHARE_PROMPTS = "share_prompts"
+"""A batch's own setting: whether `prepare_micro_batches` keeps rows with one prompt together."""
 
 
 class Layout(NamedTuple):
@@ -40,10 +41,13 @@ class Layout(NamedTuple):
     predicting: torch.Tensor
 
 
-def same_prompts(prompts: Sequence[torch.Tensor]) -> list[list[int]]:
-    """Return the numbers of the rows with one prompt, prompts in the order of their first rows."""
+def group_by_prompt(prompts: Sequence[torch.Tensor]) -> list[list[int]]:
+    """Return the numbers of the rows with one prompt, prompts in the order of their first rows.
+
+    This waits for the device once.
+    """
     groups: dict[tuple[int, ...], list[int]] = {}
-    for row, prompt in enumerate(prompts):
+    for row, prompt in enumerate(torch.cat(list(prompts)).cpu().split([len(prompt) for prompt in prompts])):
         groups.setdefault(tuple(prompt.tolist()), []).append(row)
     return list(groups.values())
 
@@ -59,7 +63,7 @@ def lay_out(prompts: Sequence[torch.Tensor], responses: Sequence[torch.Tensor]) 
     positions: list[torch.Tensor] = []
     predicting: list[list[int]] = [[] for _ in prompts]
     tokens = 0
-    for rows in same_prompts([prompt.cpu() for prompt in prompts]):
+    for rows in group_by_prompt(prompts):
         prompt = prompts[rows[0]]
         ids.append(prompt)
         positions.append(torch.arange(len(prompt)))
@@ -76,76 +80,110 @@ def lay_out(prompts: Sequence[torch.Tensor], responses: Sequence[torch.Tensor]) 
     return Layout(torch.cat(ids), torch.cat(positions).to(device), torch.tensor(flat, device=device))
 
 
-def plan_passes(
-    groups: Sequence[Sequence[int]], prompts: Sequence[int], responses: Sequence[int], most: int
+def plan_micro_batches(
+    groups: Sequence[Sequence[int]], prompts: Sequence[int], responses: Sequence[int], max_tokens: int
 ) -> list[list[int]]:
-    """Distribute rows over passes, those of one prompt together where they fit.
+    """Distribute rows over micro-batches, those of one prompt together where they fit: first-fit decreasing.
 
     Args:
         groups: Rows with one prompt.
         prompts: Tokens of each row's prompt.
         responses: Tokens of each row's response.
-        most: Tokens in a pass, a prompt counted once; a row that is longer has a pass of its own.
+        max_tokens: Tokens in a micro-batch, a prompt counted once.
 
     Returns:
-        The rows of each pass.
+        The rows of each micro-batch.
+
+    Raises:
+        ValueError: If a row is longer than a micro-batch.
     """
-    units: list[tuple[int, list[int]]] = []
-    for group in groups:
-        size, rows = 0, list[int]()
-        for row in group:
-            if rows and size + responses[row] > most:
-                units.append((size, rows))
-                rows = []
-            size = size + responses[row] if rows else prompts[row] + responses[row]
-            rows.append(row)
-        units.append((size, rows))
-    passes: list[tuple[int, list[int]]] = []
-    for size, rows in sorted(units, key=lambda unit: -unit[0]):
-        at = next((number for number, (used, _) in enumerate(passes) if used + size <= most), len(passes))
-        used, before = passes[at] if at < len(passes) else (0, [])
-        passes[at : at + 1] = [(used + size, [*before, *rows])]
-    return [rows for _, rows in passes]
+    longest = max(prompt + response for prompt, response in zip(prompts, responses, strict=True))
+    if longest > max_tokens:
+        raise ValueError(
+            f"a row has {longest} tokens and a pass {max_tokens}: "
+            f"set actor_rollout_ref.actor.ppo_max_token_len_per_gpu to {longest} at least"
+        )
+    units = [unit for group in groups for unit in _units(group, prompts[group[0]], responses, max_tokens)]
+    micro_batches: list[tuple[int, list[int]]] = []
+    for size, rows in sorted(units, key=lambda unit: unit[0], reverse=True):
+        for number, (used, before) in enumerate(micro_batches):
+            if used + size <= max_tokens:
+                micro_batches[number] = used + size, before + rows
+                break
+        else:
+            micro_batches.append((size, rows))
+    return [rows for _, rows in micro_batches]
 
 
-def split_to(passes: list[list[int]], count: int) -> list[list[int]]:
-    """Split the longest passes until there are as many as asked for, or one a row."""
-    passes = [list(rows) for rows in passes]
-    while len(passes) < count and max(map(len, passes)) > 1:
-        longest = max(passes, key=len)
+def _units(
+    group: Sequence[int], prompt: int, responses: Sequence[int], max_tokens: int
+) -> Iterable[tuple[int, list[int]]]:
+    """The rows of one prompt in as few parts as fit, with their tokens."""
+    size, rows = prompt, list[int]()
+    for row in group:
+        if size + responses[row] > max_tokens:
+            yield size, rows
+            size, rows = prompt, []
+        size += responses[row]
+        rows.append(row)
+    yield size, rows
+
+
+def split_to(micro_batches: Sequence[Sequence[int]], count: int) -> list[list[int]]:
+    """Split the longest micro-batches until there are `count`, which must not be more than there are rows."""
+    parts = [list(rows) for rows in micro_batches]
+    while len(parts) < count:
+        longest = max(parts, key=len)
         half = len(longest) // 2
-        passes.append(longest[half:])
+        parts.append(longest[half:])
         del longest[half:]
-    return passes
+    return parts
 
 
 def prepare_micro_batches(
-    data: "TensorDict", dp_group: distributed.ProcessGroup | None = None, **settings: object
+    data: "TensorDict",
+    dp_group: distributed.ProcessGroup | None = None,
+    num_batches_divided_by: int | None = None,
+    same_micro_num_in_dp: bool = True,
+    min_num_micro_batch: int | None = None,
+    use_dynamic_bsz_balance: bool = True,
 ) -> tuple[list["TensorDict"], list[list[int]] | None]:
-    """Return a batch's passes and their rows as verl's function does, rows with one prompt together if it asks so."""
-    settings |= {"data": data, "dp_group": dp_group}
+    """Return a batch's micro-batches and their rows as verl's function does, rows with one prompt together if it asks.
+
+    Raises:
+        ValueError: If a row is longer than a micro-batch, or a process has fewer rows than another micro-batches.
+    """
+    asked = tensordict_utils.get_non_tensor_data(data=data, key=SHARE_PROMPTS, default=False)
     dynamic = tensordict_utils.get_non_tensor_data(data=data, key="use_dynamic_bsz", default=True)
-    if not dynamic or not tensordict_utils.get_non_tensor_data(data=data, key=ASKED, default=False):
-        stock = cast("Callable[..., tuple[list[TensorDict], list[list[int]] | None]]", _stock_micro_batches)
-        return stock(**settings)
+    together = tensordict_utils.get_non_tensor_data(data=data, key="force_group_size", default=1)
+    if not asked or not dynamic or together > 1 or num_batches_divided_by or min_num_micro_batch:
+        return stock_micro_batches(
+            data,
+            dp_group=dp_group,
+            num_batches_divided_by=num_batches_divided_by,
+            same_micro_num_in_dp=same_micro_num_in_dp,
+            min_num_micro_batch=min_num_micro_batch,
+            use_dynamic_bsz_balance=use_dynamic_bsz_balance,
+        )
     prompts, responses = prompts_and_responses(data)
-    groups = same_prompts([prompt.cpu() for prompt in prompts])
     lengths = [list(map(len, rows)) for rows in (prompts, responses)]
-    passes = plan_passes(groups, *lengths, most=int(data["max_token_len_per_gpu"]))
-    if distributed.is_initialized():
-        # All processes make as many passes: each gathers the others' weights.
-        count = torch.tensor([len(passes)], device=transformer_impl.get_device_name())
-        distributed.all_reduce(count, op=distributed.ReduceOp.MAX, group=dp_group)
-        passes = split_to(passes, int(count))
-    return [tensordict_utils.index_select_tensor_dict(data, rows) for rows in passes], passes
+    plan = plan_micro_batches(group_by_prompt(prompts), *lengths, max_tokens=int(data["max_token_len_per_gpu"]))
+    if same_micro_num_in_dp and distributed.is_initialized():
+        plan = split_to(plan, _most(len(plan), len(prompts), dp_group))
+    return [tensordict_utils.index_select_tensor_dict(data, rows) for rows in plan], plan
+
+
+def _most(count: int, rows: int, dp_group: distributed.ProcessGroup | None) -> int:
+    """The most micro-batches that a process makes: all make as many, because each gathers the others' weights."""
+    agreed = torch.tensor([count, -rows], device=get_device_name())
+    distributed.all_reduce(agreed, op=distributed.ReduceOp.MAX, group=dp_group)
+    most, fewest_rows = int(agreed[0]), -int(agreed[1])
+    if most > fewest_rows:
+        raise ValueError(f"a process has {fewest_rows} rows, another one {most} micro-batches")
+    return most
 
 
 def prompts_and_responses(batch: "TensorDict") -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Return the token ids of each row's prompt and response."""
-    responses = list(batch["responses"].unbind())
-    rows = batch["input_ids"].unbind()
+    rows, responses = (list(cast("Any", batch[name]).unbind()) for name in ("input_ids", "responses"))
     return [row[: len(row) - len(response)] for row, response in zip(rows, responses, strict=True)], responses
-
-
-_stock_micro_batches = transformer_impl.prepare_micro_batches
-transformer_impl.prepare_micro_batches = prepare_micro_batches  # where verl's engine looks it up

@@ -1,10 +1,9 @@
 """Attention over packed rows with the variable-length flash kernel that torch itself carries; no flash-attn needed.
 
 verl trains on rows laid end to end, with position ids that start again at 0 for each. transformers' ``sdpa`` masks
-such a pack with a dense matrix over all pairs of its tokens; ``varlen`` attends inside each row only.
-
-A row whose position ids start at p > 0 goes on from the first p tokens of the last row that started at 0, and sees them
-too: so several responses can follow one prompt that is there once (`spider.verl_bridge.shared_prompts`).
+such a pack with a dense matrix over all pairs of its tokens; ``varlen`` attends inside each row only. A row whose
+position ids start at p > 0 goes on from the last row that started at 0 and sees its first p tokens, too: so several
+responses can follow one prompt that is there once (`spider.verl_bridge.shared_prompts`).
 
 To use it under verl, import this module in the workers and name the implementation::
 
@@ -57,6 +56,9 @@ def find_rows(position_ids: torch.Tensor) -> Rows:
     """Find the rows in position ids of shape (batch, length): one begins wherever a position does not follow the last.
 
     This waits for the device once.
+
+    Raises:
+        ValueError: If a row goes on from more tokens than there are.
     """
     positions, device = position_ids.cpu(), position_ids.device
     begins = torch.ones_like(positions, dtype=torch.bool)
@@ -86,7 +88,9 @@ def _shared(starts: list[int], lengths: list[int], first_positions: list[int]) -
     for start, length, first in zip(starts, lengths, first_positions, strict=True):
         if first == 0:
             whole = range(start, start + length)
-        found.append(whole[:first] if first <= len(whole) else range(0))
+        if first > len(whole):
+            raise ValueError(f"a row starts at position {first}, after a row of {len(whole)} tokens: start rows at 0")
+        found.append(whole[:first])
     return found
 
 
@@ -139,7 +143,7 @@ def varlen_attention(
     position_ids: torch.Tensor | None = None,
     **settings: object,
 ) -> tuple[torch.Tensor, None]:
-    """Attend inside each row of a pack; with any other mask, as ``sdpa`` does.
+    """Attend inside each row of a pack and to what it goes on from; with any other mask, as ``sdpa`` does.
 
     Args:
         module: The attention layer.
@@ -173,7 +177,11 @@ def varlen_attention(
 
 
 def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows, scaling: float | None) -> torch.Tensor:
-    settings = {"scale": scaling, "window_size": (-1, 0), **_SHARED_HEADS}  # the window makes it causal
+    settings = {
+        "scale": scaling,
+        "window_size": (-1, 0),
+        **_SHARED_HEADS,
+    }  # the window makes it causal, last token under last
     kernel = cast("Callable[..., torch.Tensor]", varlen_attn)
     return kernel(q, k, v, rows.offsets, rows.seen_offsets, max(rows.lengths), max(rows.seen_lengths), **settings)
 
@@ -183,13 +191,8 @@ def _row_by_row(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows, s
     parts = (q.split(rows.lengths), k.split(rows.seen_lengths), v.split(rows.seen_lengths))
     for states in zip(*parts, strict=True):
         query, key, value = (row.transpose(0, 1)[None] for row in states)
-        length, seen = query.shape[2], key.shape[2]
-        # torch's causal mask has first token under first token; here it is last under last.
-        mask = (
-            None if length == seen else torch.ones(length, seen, dtype=torch.bool, device=q.device).tril(seen - length)
-        )
         attended = scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, is_causal=mask is None, scale=scaling, enable_gqa=True
+            query, key, value, scale=scaling, enable_gqa=True, **_causal(query.shape[2], key.shape[2], q.device)
         )
         results.append(attended[0].transpose(0, 1))
     return torch.cat(results)

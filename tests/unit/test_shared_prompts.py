@@ -1,25 +1,31 @@
 """Prompts laid once give the log-probabilities, entropies and gradients of verl's own engine, in fewer tokens."""
 
+from typing import Any, cast
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tensordict import TensorDict
+from torch import distributed
+from transformers import MistralConfig, MistralForCausalLM
 from verl.workers.engine.fsdp import FSDPEngineWithLMHead, transformer_impl
 
+from spider.verl_bridge import shared_prompts
 from spider.verl_bridge.packed_engine import PackedEngine
 from spider.verl_bridge.shared_prompts import (
+    group_by_prompt,
     lay_out,
-    plan_passes,
+    plan_micro_batches,
     prepare_micro_batches,
-    same_prompts,
     split_to,
 )
 from tests.engines import ask, make_batch, make_engine, random_tokens
-from tests.packing import random_model, run_each, run_shared
+from tests.packing import SIZES, random_model, run_each, run_shared
 
 OF_ROWS = (0, 1, 0, 2, 1, 0)  # which prompt each row has
-PROMPTS = random_tokens((7, 5, 1))
+LONG, OTHER = random_tokens((7, 1))
+PROMPTS = [LONG, LONG[:5], OTHER]  # the second begins as the first does
 RESPONSES = random_tokens((3, 4, 1, 6, 2, 5), seed=4)
 
 
@@ -48,21 +54,25 @@ def test_each_prompt_is_computed_once() -> None:
     assert inputs["input_ids"].shape == (1, sum(map(len, [*PROMPTS, *RESPONSES])))
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"attn_implementation": "varlen"},
-        {
-            "attn_implementation": "varlen_shared",
-            "use_sliding_window": True,
-            "sliding_window": 4,
-            "max_window_layers": 0,
-        },
-    ],
-)
-def test_other_attention_gets_rows_as_they_are(settings: dict[str, object]) -> None:
-    inputs, _ = make_engine(PackedEngine, random_model("qwen2", **settings)).prepare_model_inputs(batch())
-    assert inputs["input_ids"].shape[1] == sum(len(PROMPTS[prompt]) for prompt in OF_ROWS) + sum(map(len, RESPONSES))
+WHOLE_ROWS = sum(len(PROMPTS[prompt]) for prompt in OF_ROWS) + sum(map(len, RESPONSES))
+
+
+def test_rows_are_laid_whole_unless_asked_otherwise() -> None:
+    inputs, _ = make_engine(PackedEngine, random_model("qwen2")).prepare_model_inputs(batch())
+    assert inputs["input_ids"].shape == (1, WHOLE_ROWS)
+
+
+def test_rows_are_laid_whole_for_layers_with_a_sliding_window() -> None:
+    settings = {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 0}
+    model = random_model("qwen2", attn_implementation="varlen_shared", **settings)
+    inputs, _ = make_engine(PackedEngine, model).prepare_model_inputs(batch())
+    assert inputs["input_ids"].shape == (1, WHOLE_ROWS)
+
+
+def test_rows_are_laid_whole_for_a_model_that_has_a_window_and_no_list_of_layers() -> None:
+    config = MistralConfig.from_dict({**SIZES, "sliding_window": 4096, "attn_implementation": "varlen_shared"})
+    inputs, _ = make_engine(PackedEngine, MistralForCausalLM(config)).prepare_model_inputs(batch())
+    assert inputs["input_ids"].shape == (1, WHOLE_ROWS)
 
 
 def test_a_prompts_last_token_predicts_the_first_of_each_response() -> None:
@@ -74,7 +84,7 @@ def test_a_prompts_last_token_predicts_the_first_of_each_response() -> None:
 
 
 def test_rows_with_one_prompt_are_found() -> None:
-    assert same_prompts([PROMPTS[prompt] for prompt in OF_ROWS]) == [[0, 2, 5], [1, 4], [3]]
+    assert group_by_prompt([PROMPTS[prompt] for prompt in OF_ROWS]) == [[0, 2, 5], [1, 4], [3]]
 
 
 @given(st.data())
@@ -84,7 +94,7 @@ def test_passes_hold_every_row_once_within_their_room(data: st.DataObject) -> No
     prompts = [sizes[prompt] for prompt in of_rows]
     responses = data.draw(st.lists(st.integers(1, 20), min_size=len(of_rows), max_size=len(of_rows)))
     groups = [[row for row, prompt in enumerate(of_rows) if prompt == wanted] for wanted in sorted(set(of_rows))]
-    passes = plan_passes(groups, prompts, responses, most=50)
+    passes = plan_micro_batches(groups, prompts, responses, max_tokens=50)
     assert sorted(row for rows in passes for row in rows) == list(range(len(of_rows)))
     for rows in passes:
         assert (
@@ -93,25 +103,52 @@ def test_passes_hold_every_row_once_within_their_room(data: st.DataObject) -> No
 
 
 def test_a_group_that_fits_stays_together() -> None:
-    assert plan_passes([[0, 2], [1, 3]], [10] * 4, [5] * 4, most=20) == [[0, 2], [1, 3]]
+    assert plan_micro_batches([[0, 2], [1, 3]], [10] * 4, [5] * 4, max_tokens=20) == [[0, 2], [1, 3]]
 
 
-def test_a_row_longer_than_a_pass_has_its_own() -> None:
-    assert sorted(plan_passes([[0], [1]], [40, 5], [5, 5], most=20)) == [[0], [1]]
+def test_a_row_longer_than_a_pass_is_refused_with_the_setting_to_change() -> None:
+    with pytest.raises(ValueError, match="ppo_max_token_len_per_gpu to 45"):
+        plan_micro_batches([[0], [1]], [40, 5], [5, 5], max_tokens=20)
 
 
-@pytest.mark.parametrize(("count", "lengths"), [(1, [3, 1]), (3, [2, 1, 1]), (9, [1, 1, 1, 1])])
-def test_passes_are_split_to_as_many_as_other_processes_make(count: int, lengths: list[int]) -> None:
-    passes = split_to([[0, 1, 2], [3]], count)
-    assert sorted(map(len, passes), reverse=True) == lengths
-    assert sorted(row for rows in passes for row in rows) == [0, 1, 2, 3]
+@pytest.mark.parametrize(("count", "lengths"), [(1, [3, 1]), (3, [2, 1, 1]), (4, [1, 1, 1, 1])])
+def test_micro_batches_are_split_to_as_many_as_other_processes_make(count: int, lengths: list[int]) -> None:
+    parts = split_to([[0, 1, 2], [3]], count)
+    assert sorted(map(len, parts), reverse=True) == lengths
+    assert sorted(row for rows in parts for row in rows) == [0, 1, 2, 3]
+
+
+@pytest.fixture
+def other_process(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Another process makes this many micro-batches, of many rows."""
+
+    def all_reduce(agreed: torch.Tensor, **_settings: object) -> None:
+        agreed[0] = max(int(agreed[0]), request.param)
+
+    monkeypatch.setattr(distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(distributed, "all_reduce", all_reduce)
+    monkeypatch.setattr(shared_prompts, "get_device_name", lambda: "cpu")
+
+
+@pytest.mark.parametrize("other_process", [4], indirect=True)
+@pytest.mark.usefixtures("other_process")
+def test_all_processes_make_as_many_micro_batches() -> None:
+    micro_batches, _ = prepare_micro_batches(batch(share_prompts=True, max_token_len_per_gpu=20))
+    assert len(micro_batches) == 4
+
+
+@pytest.mark.parametrize("other_process", [9], indirect=True)
+@pytest.mark.usefixtures("other_process")
+def test_too_few_rows_for_as_many_micro_batches_are_refused() -> None:
+    with pytest.raises(ValueError, match="6 rows, another one 9 micro-batches"):
+        prepare_micro_batches(batch(share_prompts=True, max_token_len_per_gpu=20))
 
 
 def test_micro_batches_keep_rows_with_one_prompt_together() -> None:
     micro_batches, rows = prepare_micro_batches(batch(share_prompts=True, max_token_len_per_gpu=20))
     assert rows == [[0, 2, 5], [1, 4, 3]]
     for micro_batch, numbers in zip(micro_batches, rows or [], strict=True):
-        assert [row.tolist() for row in micro_batch["responses"].unbind()] == [
+        assert [row.tolist() for row in cast("Any", micro_batch["responses"]).unbind()] == [
             RESPONSES[row].tolist() for row in numbers
         ]
 
@@ -125,4 +162,4 @@ def test_batches_of_fixed_size_are_cut_by_verl() -> None:
 
 
 def test_verls_engine_asks_here_for_its_passes() -> None:
-    assert transformer_impl.prepare_micro_batches is prepare_micro_batches
+    assert vars(transformer_impl)["prepare_micro_batches"] is prepare_micro_batches

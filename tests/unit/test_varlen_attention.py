@@ -45,8 +45,10 @@ def test_a_row_that_starts_later_goes_on_from_the_last_whole_one() -> None:
     assert rows.seen_offsets.tolist() == [0, 4, 8, 10, 12]
 
 
-def test_a_row_with_nothing_to_go_on_from_stands_alone() -> None:
-    assert find_rows(torch.tensor([[5, 6, 0, 1, 7, 8]])).seen is None
+@pytest.mark.parametrize("positions", [[5, 6, 0, 1], [0, 1, 7, 8]])
+def test_a_row_with_too_little_to_go_on_from_is_refused(positions: list[int]) -> None:
+    with pytest.raises(ValueError, match="start rows at 0"):
+        find_rows(torch.tensor([positions]))
 
 
 def test_packed_rows_give_the_logits_of_each_row_alone(model: CausalLM) -> None:
