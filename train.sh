@@ -4,6 +4,10 @@
 # MODEL_SOURCE=modelscope fetches the preset's model from ModelScope; with --model no model is fetched.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+if [[ ! -x $root/.venv/bin/python && " $* " =~ " "(-h|--help)" " ]]; then
+    sed -n '2,/^set /{s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" # as long as nothing is installed that could list the flags
+    exit 0
+fi
 
 preset=tiny
 if [[ $# -gt 0 && $1 != -* ]]; then

@@ -83,7 +83,8 @@ def verify_command(options: argparse.Namespace) -> int:
         logger.info("%s", remark)
     for problem in problems:
         logger.error("%s", problem)
-    logger.info("%s: %s", shown(folder), f"{len(problems)} problems; prepare the folder again" if problems else "sound")
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    logger.info("%s: %s", shown(folder), f"{count}; prepare the folder again" if problems else "sound")
     return 1 if problems else 0
 
 

@@ -7,6 +7,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then sed -n '2,/^set /{s/^# \{0,1\}//p}' "scripts/test.sh"; exit 0; fi
 bash scripts/setup.sh test
 .venv/bin/python scripts/get_model.py smollm2
 if [[ $# -gt 0 ]]; then exec .venv/bin/python -m pytest "$@"; fi

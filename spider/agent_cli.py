@@ -57,7 +57,8 @@ def run(options: argparse.Namespace) -> int:
     if not tasks:
         logger.error("error: %s has no questions: give another --split", file)
         return 2
-    logger.info("%d questions of %s, %s at %s\n", len(tasks), file.name, endpoint.model, endpoint.base_url)
+    count = "1 question" if len(tasks) == 1 else f"{len(tasks)} questions"
+    logger.info("%s of %s, %s at %s\n", count, file.name, endpoint.model, endpoint.base_url)
     outcomes = answer(tasks, endpoint, options)
     if outcomes:
         show(f"\n{table(outcomes)}")

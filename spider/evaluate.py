@@ -55,7 +55,9 @@ def parser() -> argparse.ArgumentParser:
     )
     run = options.add_argument_group("how")
     run.add_argument("--workers", type=positive, default=16, metavar="N", help="questions at a time (16)")
-    run.add_argument("--output", type=Path, metavar="FOLDER", help="where to (outputs/evaluate/MODEL[-endpoint]-SPLIT)")
+    run.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="where to (outputs/evaluate/MODEL-SPLIT, and what sets it apart)"
+    )
     run.add_argument("--fresh", action="store_true", help="forget the answers that are there")
     run.add_argument("--quiet", action="store_true", help="nothing but the tables and what goes wrong")
     options.add_argument(

@@ -14,6 +14,7 @@ from spider.data import load_environment
 from spider.database import rows_execution, without_password
 from spider.first_model import hint
 from spider.output import show
+from spider.signs_of_life import signs_of_life
 from spider.trained_agent import Context, Result, TrainedAgent, check_database
 
 logger = logging.getLogger("spider.inference")
@@ -57,7 +58,8 @@ def run(options: argparse.Namespace) -> int:
 def ask(agent: TrainedAgent, question: str, context: Context, options: argparse.Namespace) -> tuple[int, Result | None]:
     """Answer one question and show the answer; the exit code is 0 when there is one."""
     try:
-        _, result = agent.execute(question, context)
+        with signs_of_life("waiting for the model"):
+            _, result = agent.execute(question, context)
     except (EndpointError, OSError, ValueError) as error:
         logger.error("error: %s%s", error, hint(error) if isinstance(error, EndpointError) else "")
         return 1, None

@@ -27,7 +27,7 @@ from spider.quick_imports import quick_imports
 from spider.run_control import add_flags, begin, is_complete, run_folder, take_folder, with_course
 from spider.verl_bridge.failures import in_words
 from spider.verl_bridge.run_folder import RunFolderError
-from spider.verl_bridge.verl_config import UnknownKeyError
+from spider.verl_bridge.verl_config import UnknownKeyError, resolve_config
 from spider.verl_overrides import to_verl
 
 logger = logging.getLogger("spider.train_sql_agent")
@@ -101,6 +101,7 @@ def main(argv: list[str] | None = None) -> int:
         config = with_course(config, args, output_dir, preset.use_wandb)
         if args.dry_run:
             return dry_run(preset, config, args.gpu_memory)
+        resolve_config(config)  # a misspelt key is refused before there is a run folder
         return train(preset, config, args, output_dir)
     except (UsageError, UnknownKeyError, RunFolderError) as error:
         logger.error("error: %s", error)
@@ -131,7 +132,6 @@ def dry_run(preset: Preset, config: dict[str, object], gpu_memory: float | None)
     from omegaconf import OmegaConf
 
     from spider.memory_estimate import CARD_GIB
-    from spider.verl_bridge.verl_config import resolve_config
 
     resolved = OmegaConf.to_container(resolve_config(config), resolve=True)
     show(json.dumps(resolved, indent=2))

@@ -8,6 +8,7 @@
 # step), STEPS and FREQ (steps between validations) take the place of smollm2's own; SEEDS or NODES and NAME (the runs'
 # prefix) change what runs.
 set -euo pipefail
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit 0; fi
 cd "$(dirname "$0")/../.."
 export KV_BYTES=${KV_BYTES:-3000000000}
 kind=${1:-}

@@ -9,6 +9,7 @@
 # qwen, on two cards: steps without old log-probs, without and with a lighter optimizer, while tests/gpu run on the
 # second; then on both.
 set -uo pipefail
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit 0; fi
 cd "$(dirname "$0")/../.."
 export HF_HUB_OFFLINE=1
 

@@ -9,6 +9,7 @@
 # scripts/gpu/prepare.sh has laid out packages and model. Memory is given to vLLM in bytes, because several engines
 # that start on one card mistake each other's memory for their own when they profile it.
 set -euo pipefail
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit 0; fi
 cd "$(dirname "$0")/../.."
 WORK=${WORK:-/tmp/runs}
 mkdir -p "$WORK"

@@ -7,6 +7,7 @@
 # databases), base/ (config and tokenizer of scripts/get_model.py smollm2 --base), wheels/ (gguf, sqlglot); and the
 # GGUF file in pieces, part.00 and so on, in $PARTS (default /tmp/in-warm). LIMIT=N makes a trial of N rows.
 set -euo pipefail
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit 0; fi
 cd "$(dirname "$0")/../.."
 : "${OUT:?name the folder for the results}"
 INPUT=${INPUT:-.gpu-warm} PARTS=${PARTS:-/tmp/in-warm} WORK=${WORK:-/tmp/warm}

@@ -66,7 +66,7 @@ def main(options: argparse.Namespace) -> int:
         logger.error("error: %s", error)
         return 1
     except KeyboardInterrupt:
-        logger.warning("interrupted; what was answered is kept: run the same command again to go on")
+        logger.warning("interrupted; answers that were complete are kept: run the same command again to go on")
         return 130
 
 
@@ -94,7 +94,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         checker = given_model(options.checker_model, options.endpoint)
         models.append(Model(f"{checker.name} (checker trained)", checker.source, checker.endpoint))
     plan = _plan(options)
-    output: Path = options.output or default_output(models[0], plan.file)
+    output: Path = options.output or default_output(models[0], plan.file, plan.identity.temperature > 0)
     answers: dict[str, list[Answer]] = {}
     for number, model in enumerate(models):
         path = output / ("answers.jsonl" if number == 0 else "answers-checker.jsonl")
@@ -112,10 +112,11 @@ def _evaluate(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def default_output(model: Model, file: Path) -> Path:
-    """Where the answers go unless told otherwise: what a folder and an endpoint answer isn't mixed."""
+def default_output(model: Model, file: Path, sampled: bool = False) -> Path:
+    """Where the answers go unless told otherwise: a folder's and an endpoint's, greedy and sampled ones apart."""
     where = "-endpoint" if model.endpoint else ""
-    return ROOT / "outputs" / "evaluate" / f"{model.name}{where}-{file.stem}"
+    how = "-sampled" if sampled else ""
+    return ROOT / "outputs" / "evaluate" / f"{model.name}{where}-{file.stem}{how}"
 
 
 def _plan(options: argparse.Namespace) -> Plan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from spider.evaluation.records import Answer, AnswerFile, Setting
 UNREACHABLE = "unreachable"
 GIVE_UP_AFTER = 32
 """Answers in a row that found no server: then it is gone, and the rest would fail too."""
+SECONDS_BETWEEN_LINES = 30.0
+"""Where there is no terminal for a progress bar."""
 
 logger = logging.getLogger(__name__)
 
@@ -57,8 +60,9 @@ def run(work: Sequence[Work], ask: Ask, file: AnswerFile, workers: int, quiet: b
     from tqdm import tqdm
 
     right = answered = failed = unreachable = 0
+    said = time.monotonic()
     with tqdm(total=len(work), desc="evaluating", unit="question", disable=quiet or None, dynamic_ncols=True) as bar:
-        for answer in _answers(work, ask, workers):
+        for count, answer in enumerate(_answers(work, ask, workers), 1):
             file.add(answer)
             right += bool(answer.strict)
             answered += answer.strict is not None
@@ -67,6 +71,9 @@ def run(work: Sequence[Work], ask: Ask, file: AnswerFile, workers: int, quiet: b
             if unreachable >= min(GIVE_UP_AFTER, len(work)):
                 raise ServerGoneError(answer.detail)
             bar.update()
+            if bar.disable and not quiet and time.monotonic() - said >= SECONDS_BETWEEN_LINES:
+                said = time.monotonic()
+                logger.info("%d of %d answers", count, len(work))
             bar.set_postfix({"accuracy": f"{right / answered:.3f}" if answered else "-", "failed": failed})
 
 

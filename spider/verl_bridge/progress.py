@@ -145,7 +145,7 @@ class Progress:
     def summary(self, checkpoint: Path | None) -> None:
         """Report what the run did and draw its learning curve."""
         steps = sum("reward" in row for row in self._rows)
-        logger.info("%d steps in %.0f s", steps, time.monotonic() - self._started)
+        logger.info("%s in %.0f s", "1 step" if steps == 1 else f"{steps} steps", time.monotonic() - self._started)
         if self.accuracies:
             first, last = min(self.accuracies), max(self.accuracies)
             logger.info(

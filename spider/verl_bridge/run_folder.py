@@ -83,9 +83,9 @@ def is_held(folder: Path) -> bool:
 
 
 def newest_run(outputs: Path, preset: str) -> Path | None:
-    """Return the newest run folder that `preset` made under its default name, or None."""
+    """Return the newest folder that `preset` made under its default name and that holds a run, or None."""
     name = re.compile(rf"{re.escape(preset)}-\d{{8}}-\d{{6}}")
-    folders = [path for path in outputs.glob(f"{preset}-*") if name.fullmatch(path.name) and path.is_dir()]
+    folders = [path for path in outputs.glob(f"{preset}-*") if name.fullmatch(path.name) and holds_a_run(path)]
     return max(folders, key=lambda path: path.name, default=None)
 
 

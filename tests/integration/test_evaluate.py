@@ -148,6 +148,22 @@ def test_a_server_that_is_gone_ends_the_run_with_one_line(tmp_path: Path, capfd:
     assert "the endpoint doesn't work" in capfd.readouterr().err
 
 
+def test_without_a_terminal_lines_say_how_many_answers_are_there(
+    chat_server: ChatServer, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat_server.script = gold_writer
+    monkeypatch.setattr("spider.evaluation.running.SECONDS_BETWEEN_LINES", 0.0)
+    main(
+        ["--endpoint", chat_server.url, "--split", "dev", "--limit", "3", "--max-turns", "1", "--output", str(tmp_path)]
+    )
+    assert "3 of 3 answers" in capfd.readouterr().err.splitlines()
+
+
+def test_greedy_and_sampled_answers_lie_apart(tmp_path: Path) -> None:
+    file, model = tmp_path / "dev.parquet", Model("m", "model/m")
+    assert default_output(model, file) != default_output(model, file, sampled=True)
+
+
 def test_two_runs_are_compared(chat_server: ChatServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     chat_server.script = late_gold_writer
     evaluate(chat_server, tmp_path / "a", "--max-turns", "1")

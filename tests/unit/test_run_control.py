@@ -90,3 +90,9 @@ def test_run_without_a_number_of_steps_is_complete_after_its_epochs(tmp_path: Pa
     trainer |= {"total_training_steps": None, "total_epochs": 2}
     assert is_complete(config, questions=5)
     assert not is_complete(config, questions=6)
+
+
+def test_misspelt_key_is_refused_before_there_is_a_run_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert main(["tiny", "--output-dir", str(folder), "--set", "trainer.save_frq=10"]) == 2
+    assert not folder.exists()

@@ -100,8 +100,15 @@ def test_resume_with_another_order_of_the_data_is_refused(tmp_path: Path, change
 def test_newest_run_is_the_presets_own(tmp_path: Path) -> None:
     for name in ("qwen-20260101-000000", "qwen-20260102-000000", "qwen-3b-20260103-000000", "qwen-mine"):
         (tmp_path / name).mkdir()
+        (tmp_path / name / "progress.csv").touch()
     assert newest_run(tmp_path, "qwen") == tmp_path / "qwen-20260102-000000"
     assert newest_run(tmp_path, "tiny") is None
+
+
+def test_folder_of_a_run_that_never_began_is_not_the_newest_run(tmp_path: Path) -> None:
+    (tmp_path / "qwen-20260101-000000" / "checkpoints" / "global_step_2").mkdir(parents=True)
+    (tmp_path / "qwen-20260102-000000").mkdir()
+    assert newest_run(tmp_path, "qwen") == tmp_path / "qwen-20260101-000000"
 
 
 def test_folder_with_numbers_holds_a_run(tmp_path: Path) -> None:

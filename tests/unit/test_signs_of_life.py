@@ -1,0 +1,23 @@
+"""Long work says that it goes on, and nothing after its end."""
+
+import logging
+import time
+
+import pytest
+
+from spider.signs_of_life import signs_of_life
+
+
+def test_long_work_says_that_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with signs_of_life("waiting", seconds=0.01):
+        time.sleep(0.1)
+    assert caplog.messages[0] == "still waiting after 0 s"
+
+
+def test_short_work_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with signs_of_life("waiting", seconds=0.05):
+        pass
+    time.sleep(0.1)
+    assert not caplog.messages
