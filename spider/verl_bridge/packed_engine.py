@@ -7,8 +7,8 @@ Both cost nothing here. Use it by importing this module in verl's workers; it br
     actor_rollout_ref.model.external_lib=spider.verl_bridge.packed_engine
     actor_rollout_ref.model.override_config.attn_implementation=varlen
 
-With ``varlen_shared`` a prompt is computed once for all of its responses (`spider.verl_bridge.shared_prompts`); for
-that, verl's function that distributes rows over micro-batches is replaced by one that leaves other batches to it.
+With ``varlen_shared`` a prompt is computed once for all of its responses (`spider.verl_bridge.shared_prompts`), in
+micro-batches that keep rows with one prompt together.
 
 verl prefers an engine that is registered for a vendor's devices, so its own stays what it is. Rows that are not packed
 (``use_remove_padding=False``), fused kernels, distillation and Ulysses sequence parallelism go verl's own way.
@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from verl.utils import tensordict_utils
+from verl.utils.device import get_device_id
 from verl.workers.engine import EngineRegistry
-from verl.workers.engine.fsdp import FSDPEngineWithLMHead, transformer_impl
+from verl.workers.engine.fsdp import FSDPEngineWithLMHead
+from verl.workers.engine.utils import postprocess_batch_func
 
 from spider.verl_bridge import shared_prompts, varlen_attention
 
@@ -62,10 +64,29 @@ class PackedEngine(StockEngine):
     def forward_backward_batch(
         self, data: "TensorDict", loss_function: "Callable[..., Any]", forward_only: bool = False
     ) -> dict[str, Any]:
-        """Ask for passes in which rows with one prompt are together, where that saves work."""
-        shares = self._takes(data) and self._shares_prompts()
-        tensordict_utils.assign_non_tensor(data, **{shared_prompts.SHARE_PROMPTS: shares})
-        return super().forward_backward_batch(data, loss_function, forward_only)
+        """As verl's; where prompts are shared, in micro-batches that keep rows with one prompt together."""
+        dynamic = tensordict_utils.get_non_tensor_data(data=data, key="use_dynamic_bsz", default=True)
+        if not (dynamic and self._takes(data) and self._shares_prompts()):
+            return super().forward_backward_batch(data, loss_function, forward_only)
+        group = self.get_data_parallel_group()
+        plan = shared_prompts.plan_batch(data, group)
+        tokens = data["loss_mask"].sum().to(get_device_id())
+        torch.distributed.all_reduce(tokens, group=group)  # what the losses are normalised by
+        settings = {"sp_size": 1, "batch_num_tokens": tokens.item(), "dp_size": self.get_data_parallel_size()}
+        tensordict_utils.assign_non_tensor(data, **settings)
+        keeps = forward_only or tensordict_utils.get_non_tensor_data(data, key="return_model_output", default=False)
+        results: list[dict[str, Any]] = []
+        for rows in plan:
+            micro_batch = tensordict_utils.index_select_tensor_dict(data, rows)
+            last = len(results) == len(plan) - 1
+            with torch.no_grad() if forward_only else self._gradient_sync_context(is_last_micro_batch=last):
+                loss, result = self.forward_step(micro_batch, loss_function=loss_function, forward_only=forward_only)
+                if not forward_only:
+                    (loss if self.scaler is None else self.scaler.scale(loss)).backward()
+            if not keeps:
+                del result["model_output"]
+            results.append(result)
+        return postprocess_batch_func(output_lst=results, indices=plan, data=data)
 
     def prepare_model_inputs(self, micro_batch: "TensorDict") -> tuple[dict[str, Any], dict[str, Any]]:
         """Ask the model for logits at the positions that predict response tokens, besides what verl asks."""
@@ -128,5 +149,3 @@ class PackedEngine(StockEngine):
 EngineRegistry.register(
     model_type="language_model", backend=["fsdp", "fsdp2"], device=["cuda"], vendor=["nvidia", "cpu"]
 )(PackedEngine)
-engine_module: Any = transformer_impl  # where verl's engine looks the function up
-engine_module.prepare_micro_batches = shared_prompts.prepare_micro_batches

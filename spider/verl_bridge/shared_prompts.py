@@ -13,17 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import distributed
-from verl.utils import tensordict_utils
 from verl.utils.device import get_device_name
-from verl.workers.engine import utils
 
 if TYPE_CHECKING:
     from tensordict import TensorDict
-
-stock_micro_batches: Any = utils.prepare_micro_batches  # its annotations are wrong
-
-SHARE_PROMPTS = "share_prompts"
-"""A batch's own setting: whether `prepare_micro_batches` keeps rows with one prompt together."""
 
 
 class Layout(NamedTuple):
@@ -140,37 +133,16 @@ def split_to(micro_batches: Sequence[Sequence[int]], count: int) -> list[list[in
     return parts
 
 
-def prepare_micro_batches(
-    data: "TensorDict",
-    dp_group: distributed.ProcessGroup | None = None,
-    num_batches_divided_by: int | None = None,
-    same_micro_num_in_dp: bool = True,
-    min_num_micro_batch: int | None = None,
-    use_dynamic_bsz_balance: bool = True,
-) -> tuple[list["TensorDict"], list[list[int]] | None]:
-    """Return a batch's micro-batches and their rows as verl's function does, rows with one prompt together if it asks.
+def plan_batch(data: "TensorDict", dp_group: distributed.ProcessGroup | None) -> list[list[int]]:
+    """Return the rows of a batch's micro-batches, as many in every process of the group.
 
     Raises:
         ValueError: If a row is longer than a micro-batch, or a process has fewer rows than another micro-batches.
     """
-    asked = tensordict_utils.get_non_tensor_data(data=data, key=SHARE_PROMPTS, default=False)
-    dynamic = tensordict_utils.get_non_tensor_data(data=data, key="use_dynamic_bsz", default=True)
-    together = tensordict_utils.get_non_tensor_data(data=data, key="force_group_size", default=1)
-    if not asked or not dynamic or together > 1 or num_batches_divided_by or min_num_micro_batch:
-        return stock_micro_batches(
-            data,
-            dp_group=dp_group,
-            num_batches_divided_by=num_batches_divided_by,
-            same_micro_num_in_dp=same_micro_num_in_dp,
-            min_num_micro_batch=min_num_micro_batch,
-            use_dynamic_bsz_balance=use_dynamic_bsz_balance,
-        )
     prompts, responses = prompts_and_responses(data)
     lengths = [list(map(len, rows)) for rows in (prompts, responses)]
     plan = plan_micro_batches(group_by_prompt(prompts), *lengths, max_tokens=int(data["max_token_len_per_gpu"]))
-    if same_micro_num_in_dp and distributed.is_initialized():
-        plan = split_to(plan, _most(len(plan), len(prompts), dp_group))
-    return [tensordict_utils.index_select_tensor_dict(data, rows) for rows in plan], plan
+    return split_to(plan, _most(len(plan), len(prompts), dp_group))
 
 
 def _most(count: int, rows: int, dp_group: distributed.ProcessGroup | None) -> int:

@@ -1,5 +1,6 @@
 """Prompts laid once give the log-probabilities, entropies and gradients of verl's own engine, in fewer tokens."""
 
+import contextlib
 from typing import Any, cast
 
 import pytest
@@ -11,13 +12,13 @@ from torch import distributed
 from transformers import MistralConfig, MistralForCausalLM
 from verl.workers.engine.fsdp import FSDPEngineWithLMHead, transformer_impl
 
-from spider.verl_bridge import shared_prompts
+from spider.verl_bridge import packed_engine, shared_prompts
 from spider.verl_bridge.packed_engine import PackedEngine
 from spider.verl_bridge.shared_prompts import (
     group_by_prompt,
     lay_out,
+    plan_batch,
     plan_micro_batches,
-    prepare_micro_batches,
     split_to,
 )
 from tests.engines import ask, make_batch, make_engine, random_tokens
@@ -125,41 +126,61 @@ def other_process(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReques
     def all_reduce(agreed: torch.Tensor, **_settings: object) -> None:
         agreed[0] = max(int(agreed[0]), request.param)
 
-    monkeypatch.setattr(distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(distributed, "all_reduce", all_reduce)
     monkeypatch.setattr(shared_prompts, "get_device_name", lambda: "cpu")
+
+
+@pytest.mark.parametrize("other_process", [1], indirect=True)
+@pytest.mark.usefixtures("other_process")
+def test_micro_batches_keep_rows_with_one_prompt_together() -> None:
+    assert plan_batch(batch(max_token_len_per_gpu=20), None) == [[0, 2, 5], [1, 4, 3]]
 
 
 @pytest.mark.parametrize("other_process", [4], indirect=True)
 @pytest.mark.usefixtures("other_process")
 def test_all_processes_make_as_many_micro_batches() -> None:
-    micro_batches, _ = prepare_micro_batches(batch(share_prompts=True, max_token_len_per_gpu=20))
-    assert len(micro_batches) == 4
+    assert len(plan_batch(batch(max_token_len_per_gpu=20), None)) == 4
 
 
 @pytest.mark.parametrize("other_process", [9], indirect=True)
 @pytest.mark.usefixtures("other_process")
 def test_too_few_rows_for_as_many_micro_batches_are_refused() -> None:
     with pytest.raises(ValueError, match="6 rows, another one 9 micro-batches"):
-        prepare_micro_batches(batch(share_prompts=True, max_token_len_per_gpu=20))
+        plan_batch(batch(max_token_len_per_gpu=20), None)
 
 
-def test_micro_batches_keep_rows_with_one_prompt_together() -> None:
-    micro_batches, rows = prepare_micro_batches(batch(share_prompts=True, max_token_len_per_gpu=20))
-    assert rows == [[0, 2, 5], [1, 4, 3]]
-    for micro_batch, numbers in zip(micro_batches, rows or [], strict=True):
-        assert [row.tolist() for row in cast("Any", micro_batch["responses"]).unbind()] == [
-            RESPONSES[row].tolist() for row in numbers
-        ]
+def of_one_process(monkeypatch: pytest.MonkeyPatch, attention: str) -> PackedEngine:
+    """An engine that needs no other process and no gradient synchronisation."""
+    engine = make_engine(PackedEngine, random_model("qwen2", attn_implementation=attention))
+    engine.__dict__.update(scaler=None, ulysses_sequence_parallel_size=1, _autocast_dtype=torch.float32)
+    for name, value in (("group", None), ("size", 1)):
+        monkeypatch.setattr(PackedEngine, f"get_data_parallel_{name}", lambda _engine, value=value: value)
+    monkeypatch.setattr(PackedEngine, "_gradient_sync_context", lambda *_, **__: contextlib.nullcontext())
+    monkeypatch.setattr(distributed, "all_reduce", lambda *_, **__: None)
+    for module in (packed_engine, transformer_impl):
+        monkeypatch.setattr(module, "get_device_id", lambda: "cpu")
+    monkeypatch.setattr(shared_prompts, "get_device_name", lambda: "cpu")
+    return engine
 
 
-def test_batches_of_fixed_size_are_cut_by_verl() -> None:
-    micro_batches, rows = prepare_micro_batches(
-        batch(share_prompts=True, use_dynamic_bsz=False, micro_batch_size_per_gpu=3)
-    )
-    assert rows is None
-    assert [len(micro_batch) for micro_batch in micro_batches] == [3, 3]
+def loss_of(model_output: dict[str, torch.Tensor], data: TensorDict, dp_group: object) -> tuple[torch.Tensor, dict]:
+    """The sum of squared log-probabilities, by the batch's number of tokens as verl's losses are."""
+    total = cast("Any", model_output["log_probs"]).values().square().sum()
+    return total / cast("Any", data["batch_num_tokens"]), {}
 
 
-def test_verls_engine_asks_here_for_its_passes() -> None:
-    assert vars(transformer_impl)["prepare_micro_batches"] is prepare_micro_batches
+@pytest.mark.parametrize("forward_only", [True, False])
+def test_a_whole_batch_gives_what_verls_micro_batches_give(forward_only: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = []
+    for attention in ("varlen_shared", "varlen"):
+        engine = of_one_process(monkeypatch, attention)
+        rows = batch(max_token_len_per_gpu=20, return_model_output=True)
+        rows["loss_mask"] = torch.nested.as_nested_tensor(
+            [torch.ones(len(row)) for row in RESPONSES], layout=torch.jagged
+        )
+        output = engine.forward_backward_batch(rows, loss_of, forward_only=forward_only)
+        log_probs = [row.detach() for row in output["model_output"]["log_probs"].unbind()]
+        gradients = {name: value.grad for name, value in engine.module.named_parameters()}
+        answers.append((log_probs, gradients, sum(output["loss"])))
+        assert all(gradient is None for gradient in gradients.values()) == forward_only
+    torch.testing.assert_close(*answers, rtol=1e-4, atol=1e-4)
