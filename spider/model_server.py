@@ -38,13 +38,13 @@ from spider.server_flags import (
 )
 from spider.server_log import death, tail
 from spider.server_model import ServerError, find_model, require_fetchable
+from spider.signs_of_life import signs_of_life
 
 logger = logging.getLogger("spider.model_server")
 
 START_SECONDS = 900.0
 """How long a server may take until it answers: a large model from a slow disk takes minutes."""
 
-NOTICE_SECONDS = 15.0
 POLL_SECONDS = 0.5
 
 
@@ -173,20 +173,16 @@ def _wait_until_healthy(process: subprocess.Popen[bytes], server: Server) -> Non
     import httpx
 
     started = time.monotonic()
-    notice = started + NOTICE_SECONDS
-    while True:
-        if process.poll() is not None:
-            raise ServerError(death(process.returncode, server.log_file))
-        with contextlib.suppress(httpx.HTTPError):
-            if httpx.get(f"{server.url.removesuffix('/v1')}/health", timeout=5).status_code == 200:
-                return
-        now = time.monotonic()
-        if now - started > server.timeout:
-            raise ServerError(f"no answer after {server.timeout:.0f} s; its last lines:\n{tail(server.log_file)}")
-        if now > notice:
-            logger.info("still loading after %.0f s", now - started)
-            notice = now + NOTICE_SECONDS
-        time.sleep(POLL_SECONDS)
+    with signs_of_life("loading", log=logger):
+        while True:
+            if process.poll() is not None:
+                raise ServerError(death(process.returncode, server.log_file))
+            with contextlib.suppress(httpx.HTTPError):
+                if httpx.get(f"{server.url.removesuffix('/v1')}/health", timeout=5).status_code == 200:
+                    return
+            if time.monotonic() - started > server.timeout:
+                raise ServerError(f"no answer after {server.timeout:.0f} s; its last lines:\n{tail(server.log_file)}")
+            time.sleep(POLL_SECONDS)
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:

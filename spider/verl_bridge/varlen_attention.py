@@ -177,11 +177,8 @@ def varlen_attention(
 
 
 def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows, scaling: float | None) -> torch.Tensor:
-    settings = {
-        "scale": scaling,
-        "window_size": (-1, 0),
-        **_SHARED_HEADS,
-    }  # the window makes it causal, last token under last
+    # The window makes it causal, last token under last.
+    settings = {"scale": scaling, "window_size": (-1, 0), **_SHARED_HEADS}
     kernel = cast("Callable[..., torch.Tensor]", varlen_attn)
     return kernel(q, k, v, rows.offsets, rows.seen_offsets, max(rows.lengths), max(rows.seen_lengths), **settings)
 

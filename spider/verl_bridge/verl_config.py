@@ -49,8 +49,9 @@ class UnknownKeyError(ValueError):
     """An override that no key of verl's configuration, or no argument of vLLM's engine, answers to."""
 
 
+@functools.cache
 def base_config() -> "DictConfig":
-    """Load verl's flattened trainer configuration without importing verl (which takes seconds)."""
+    """Load verl's flattened trainer configuration, once and not to be changed; importing verl would take seconds."""
     import yaml
     from omegaconf import OmegaConf
 
