@@ -65,7 +65,7 @@ with open({str(path)!r}, "w", buffering=1) as file:
     file.write(json.dumps({{"step": 0, "data": {{"validation": 1.0}}}}) + "\\n")
     for step in (1, 2):
         line = json.dumps({{"step": step, "data": {{"timing_s/update_actor": step}}}})
-        file.write(line[:9]); file.flush(); time.sleep(0.3)
+        file.write(line[:9]); file.flush(); time.sleep(1)
         file.write(line[9:] + "\\n")
 """
     steps = watch(subprocess.Popen([sys.executable, "-c", script]), path)

@@ -16,6 +16,7 @@ from typing import TypeVar
 import pytest
 
 from spider.sandbox import Limits, QueryFailed, QueryRefused, QueryTimeout, SandboxCrashed, run_query
+from tests.timing import within
 
 Answer = TypeVar("Answer")
 RUNAWAY = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
@@ -137,11 +138,12 @@ def test_a_file_that_is_no_database_fails(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sql", [RUNAWAY, ONE_LONG_INSTRUCTION])
 def test_a_query_without_end_is_over_a_second_after_its_limit(shop: Path, sql: str) -> None:
-    started = time.monotonic()
-    with pytest.raises(QueryTimeout) as timeout:
-        run_query(shop, sql, Limits(seconds=0.3))
-    assert time.monotonic() - started < 0.3 + 1 + 0.7  # the last for a busy machine
-    assert timeout.value.seconds == 0.3
+    def run() -> None:
+        with pytest.raises(QueryTimeout) as timeout:
+            run_query(shop, sql, Limits(seconds=0.3))
+        assert timeout.value.seconds == 0.3
+
+    assert within(0.3 + 1, run)
     assert run_query(shop, "SELECT 1").rows == [(1,)]
 
 
@@ -250,7 +252,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def wait_for(condition: Callable[[], Answer], seconds: float = 5) -> Answer:
+def wait_for(condition: Callable[[], Answer], seconds: float = 30) -> Answer:
     deadline = time.monotonic() + seconds
     while not (answer := condition()) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -14,11 +14,9 @@ import pytest
 
 from spider.verl_bridge.watchdog import Pulse, StalledError, Watchdog, rollout_lines, run_watched, runner_lines
 
-LIMIT_SECONDS = 0.5
 
-
-def make(store: agl.LightningStore, folder: Path, pulse: Pulse) -> Watchdog:
-    return Watchdog(pulse, LIMIT_SECONDS, store, uuid.uuid4().hex, folder / "stacks.txt")
+def make(store: agl.LightningStore, folder: Path, pulse: Pulse, seconds: float = 0.5) -> Watchdog:
+    return Watchdog(pulse, seconds, store, uuid.uuid4().hex, folder / "stacks.txt")
 
 
 async def open_rollout(store: agl.LightningStore) -> str:
@@ -89,12 +87,12 @@ def test_stalled_run_ends_with_phase_and_stacks(tmp_path: Path, caplog: pytest.L
 
 def test_run_that_gets_on_is_left_alone(tmp_path: Path) -> None:
     store, pulse = agl.InMemoryLightningStore(thread_safe=True), Pulse()
-    watchdog = make(store, tmp_path, pulse)
+    watchdog = make(store, tmp_path, pulse, seconds=3)
 
     def gets_on() -> None:
         watchdog.start()
-        for _ in range(10):
-            time.sleep(LIMIT_SECONDS / 5)
+        for _ in range(12):
+            time.sleep(0.3)
             pulse.beat()
 
     asyncio.run(run_watched(gets_on, watchdog))
@@ -125,11 +123,14 @@ from pathlib import Path
 from spider.verl_bridge.watchdog import register_stacks, signal_runners
 register_stacks(Path(sys.argv[1]))
 def runners_work():
+    os.write(written, b"up")
     time.sleep(30)
+read, written = os.pipe()
 child = os.fork()
 if child == 0:
     runners_work()
     os._exit(0)
+os.read(read, 2)
 time.sleep(0.5)
 signal_runners(os.environ["SPIDER_RUN_ID"])
 os.kill(child, 9)
