@@ -28,7 +28,7 @@ to two numbers of the forward pass's precision."""
 FUSED_TOKENS = 1024
 """Tokens whose logits verl's fused kernels compute at once. Assumed, not measured."""
 
-PACKED_ENGINE = "spider.verl_bridge.packed_engine"
+PACKED_ENGINE, SHARED_PROMPTS = "spider.verl_bridge.packed_engine", "varlen_shared"
 
 CONTEXTS_GIB = 2.0
 """What two CUDA contexts, vLLM's CUDA graphs and its sleeping allocator keep. Assumed, not measured."""
@@ -53,7 +53,7 @@ class TrainingPlan:
         param_offload: Whether the weights leave the card during rollouts.
         optimizer_offload: Whether the optimizer's state leaves the card during rollouts.
         number_bytes: Bytes of a number in the forward pass and in vLLM.
-        response_share: Responses' part of the longest row, 0 to 1.
+        response_share: Responses' part of the longest row, or of the longest group of rows that share a prompt, 0 to 1.
         packed_engine: Whether logits are computed for the responses alone (`PackedEngine`).
         fixed_rows: Whether a pass has a fixed number of rows, instead of as many as `tokens` allows.
         fused_logits: Whether log-probs are computed in blocks, without all logits at once.
@@ -90,9 +90,12 @@ def plan_from_config(config: Mapping[str, object]) -> TrainingPlan:
         return float(found) if isinstance(found, int | float) else default
 
     actor, rollout, model = (f"actor_rollout_ref.{name}" for name in ("actor", "rollout", "model"))
-    length = int(number("data.max_prompt_length") + number("data.max_response_length"))
-    rows = int(number(f"{actor}.ppo_micro_batch_size_per_gpu", 1))
     dynamic = value(f"{actor}.use_dynamic_bsz")
+    prompt, response = number("data.max_prompt_length"), number("data.max_response_length")
+    length = int(prompt + response)
+    shares = value(f"{model}.override_config.attn_implementation") == SHARED_PROMPTS
+    responses = number(f"{rollout}.n", 1) * response if shares and dynamic else response
+    rows = int(number(f"{actor}.ppo_micro_batch_size_per_gpu", 1))
     return TrainingPlan(
         cards=int(number("trainer.n_gpus_per_node", 1) * number("trainer.nnodes", 1)),
         tokens=max(int(number(f"{actor}.ppo_max_token_len_per_gpu")), length)
@@ -105,7 +108,7 @@ def plan_from_config(config: Mapping[str, object]) -> TrainingPlan:
         param_offload=bool(value(f"{actor}.fsdp_config.param_offload")),
         optimizer_offload=bool(value(f"{actor}.fsdp_config.optimizer_offload")),
         number_bytes=FP32 if value(f"{rollout}.dtype") == "float32" else BF16,
-        response_share=number("data.max_response_length") / length,
+        response_share=responses / (prompt + responses),
         packed_engine=value(f"{model}.external_lib") == PACKED_ENGINE,
         fixed_rows=not dynamic,
         fused_logits=bool(value(f"{model}.use_fused_kernels")),
