@@ -27,7 +27,8 @@ from spider.lit_agent import TrainedSQLAgent, span_bytes
 from spider.ports import free_port
 from spider.run_logging import keep_libraries_quiet
 from spider.tracing import RolloutTracer
-from spider.verl_bridge.waiting_store import WaitingStore
+from spider.verl_bridge.training_runner import TrainingRunner
+from spider.verl_bridge.waiting_store import WaitingStore, serve_plainly
 
 POLL_SECONDS = 0.15
 IDLE_SECONDS = 10.0
@@ -37,10 +38,10 @@ logger = logging.getLogger(__name__)
 class Rounds(agl.Algorithm):
     """Enqueues rollouts and waits for them, as a training step does."""
 
-    def __init__(self, url: str, size: int, rounds: int) -> None:
+    def __init__(self, url: str, size: int, rounds: int, stock: bool) -> None:
         """Measure `rounds` rounds of `size` rollouts after one that warms up."""
         super().__init__()
-        self.url, self.size, self.rounds = url, size, rounds
+        self.url, self.size, self.rounds, self.stock = url, size, rounds, stock
         self.cpu_ms: list[float] = []
         self.idle_share = 0.0
 
@@ -51,6 +52,8 @@ class Rounds(agl.Algorithm):
     ) -> None:
         """Measure."""
         store = self.get_store()
+        if not self.stock:
+            serve_plainly(store)
         sampling = {"temperature": 1.0, "logprobs": True, "extra_body": {"return_token_ids": True}}
         llm = agl.LLM(endpoint=self.url, model="scripted", sampling_parameters=sampling)
         resources = (await store.add_resources({"main_llm": llm})).resources_id
@@ -84,7 +87,7 @@ def main() -> int:
     parser.add_argument("--rollouts", type=int, default=128, metavar="N", help="of each round (128)")
     parser.add_argument("--runners", type=int, default=2, metavar="N", help="processes that run the agent (2)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="measured after a short one (5)")
-    parser.add_argument("--stock-store", action="store_true", help="agentlightning's store, which doesn't wait")
+    parser.add_argument("--stock-store", action="store_true", help="agentlightning's own store, server and runner")
     options = parser.parse_args()
     make_store = agl.InMemoryLightningStore if options.stock_store else WaitingStore
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
@@ -93,14 +96,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, endpoint() as url:
         make_database(Path(folder) / "database" / "pets" / "pets.sqlite")
         os.environ["VERL_SPIDER_DATA_DIR"] = folder
-        algorithm = Rounds(url, options.rollouts, options.rounds)
-        tracer = RolloutTracer()
+        algorithm = Rounds(url, options.rollouts, options.rounds, options.stock_store)
+        tracer = RolloutTracer(packs_token_ids=not options.stock_store)
+        make_runner = agl.LitAgentRunner if options.stock_store else TrainingRunner
         trainer = agl.Trainer(
             n_runners=options.runners,
             algorithm=algorithm,
             store=make_store(thread_safe=True, span_size_estimator=span_bytes),
             tracer=tracer,
-            runner=agl.LitAgentRunner(tracer, poll_interval=POLL_SECONDS, interval_jitter=POLL_SECONDS / 3),
+            runner=make_runner(tracer, poll_interval=POLL_SECONDS, interval_jitter=POLL_SECONDS / 3),
             strategy=agl.ClientServerExecutionStrategy(
                 n_runners=options.runners, server_host="127.0.0.1", server_port=free_port()
             ),

@@ -29,6 +29,8 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 
+from spider.packed_token_ids import pack
+
 POST_SECONDS = 60.0  # for a rollout's spans to reach the driver
 
 logger = logging.getLogger(__name__)
@@ -102,9 +104,13 @@ class RolloutTracer(agl.OtelTracer):
     agentlightning's own tracers hand over each span on its own, from another thread or by a request of its own.
     """
 
-    def __init__(self) -> None:
-        """Nothing is set up yet, so the tracer can be sent to other processes."""
+    def __init__(self, packs_token_ids: bool = False) -> None:
+        """Nothing is set up yet, so the tracer can be sent to other processes.
+
+        With `packs_token_ids` they go as text to a store behind a server, which must be a `WaitingStore`.
+        """
         super().__init__()
+        self._packs_token_ids = packs_token_ids
         self._ended: EndedSpans | None = None
         self._last: Sequence[agl.Span] = []
 
@@ -137,7 +143,7 @@ class RolloutTracer(agl.OtelTracer):
             ended = self._ended.take()
             try:
                 if store and rollout_id and attempt_id:
-                    self._last = await _hand_over(ended, store, rollout_id, attempt_id)
+                    self._last = await self._hand_over(ended, store, (rollout_id, attempt_id))
                 else:
                     self._last = _spans(ended, "rollout-dummy", "attempt-dummy", range(len(ended)))
             except Exception:
@@ -146,6 +152,17 @@ class RolloutTracer(agl.OtelTracer):
     def get_last_trace(self) -> list[agl.Span]:
         """The spans of the latest rollout."""
         return list(self._last)
+
+    async def _hand_over(
+        self, ended: Sequence[ReadableSpan], store: agl.LightningStore, attempt: tuple[str, str]
+    ) -> list[agl.Span]:
+        """Give the spans to the store; to one behind a server in a single request."""
+        if store.capabilities.get("otlp_traces"):
+            sent = [pack(span) for span in ended] if self._packs_token_ids else ended
+            _post(sent, store.otlp_traces_endpoint(), attempt)
+            return _spans(ended, *attempt, range(len(ended)))  # the server gives its own numbers
+        spans = _spans(ended, *attempt, await store.get_many_span_sequence_ids([attempt] * len(ended)))
+        return list(await store.add_many_spans(spans))
 
     def _initialize_tracer_provider(self, worker_id: int) -> None:
         provider = trace.get_tracer_provider()
@@ -158,18 +175,6 @@ class RolloutTracer(agl.OtelTracer):
         self._ended = present[0] if present else EndedSpans()
         if not present:
             provider.add_span_processor(self._ended)
-
-
-async def _hand_over(
-    ended: Sequence[ReadableSpan], store: agl.LightningStore, rollout_id: str, attempt_id: str
-) -> list[agl.Span]:
-    """Give the spans to the store; to one behind a server in a single request."""
-    attempt = (rollout_id, attempt_id)
-    if store.capabilities.get("otlp_traces"):
-        _post(ended, store.otlp_traces_endpoint(), attempt)
-        return _spans(ended, *attempt, range(len(ended)))  # the server gives its own numbers
-    spans = _spans(ended, *attempt, await store.get_many_span_sequence_ids([attempt] * len(ended)))
-    return list(await store.add_many_spans(spans))
 
 
 def _post(ended: Sequence[ReadableSpan], endpoint: str, attempt: tuple[str, str]) -> None:

@@ -207,6 +207,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
         from spider.run_record import write_run_record
         from spider.tracing import RolloutTracer
         from spider.verl_bridge import VERL
+        from spider.verl_bridge.training_runner import TrainingRunner
         from spider.verl_bridge.waiting_store import WaitingStore
 
     take_over_loggers()
@@ -232,14 +233,14 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
         validation_file=args.val_files or data_dir() / "test_dev_500.parquet",
         validation_questions=len(val_tasks),
     )
-    tracer = RolloutTracer()
+    tracer = RolloutTracer(packs_token_ids=True)
     trainer = agl.Trainer(
         n_runners=preset.n_runners,
         algorithm=algorithm,
         adapter={"agent_match": agent_match},
         store=WaitingStore(thread_safe=True, span_size_estimator=span_bytes),
         tracer=tracer,
-        runner=agl.LitAgentRunner(tracer, poll_interval=RUNNER_POLL_SECONDS, interval_jitter=RUNNER_POLL_SECONDS / 3),
+        runner=TrainingRunner(tracer, poll_interval=RUNNER_POLL_SECONDS, interval_jitter=RUNNER_POLL_SECONDS / 3),
         strategy=agl.ClientServerExecutionStrategy(
             n_runners=preset.n_runners,
             server_host="127.0.0.1",

@@ -55,7 +55,7 @@ spider)
     if python3 -m pytest tests/gpu/test_varlen_attention.py -q -p no:cacheprovider > /tmp/tests_attention.log 2>&1; then
         shared=(--set actor_rollout_ref.model.override_config.attn_implementation=varlen_shared)
     fi
-    export STEPS=60 FREQ=15
+    export STEPS=${STEPS:-60} FREQ=${FREQ:-15}
     NODES=write bash scripts/gpu/learning.sh spider "${shared[@]}"
     NAME=spider-8e-5 RATE=8e-5 NODES=write bash scripts/gpu/learning.sh spider "${shared[@]}"
     CUDA_VISIBLE_DEVICES=$(($(nvidia-smi -L | wc -l) - 1)) NODES=all BATCH=32 \

@@ -29,6 +29,7 @@ from spider.verl_bridge.run_folder import RunFolderError, forget_rollouts, lates
 from spider.verl_bridge.task_dataset import write_tasks
 from spider.verl_bridge.tracking import drop_curves_after, start_wandb
 from spider.verl_bridge.verl_config import reach_last_step, resolve_config
+from spider.verl_bridge.waiting_store import serve_plainly
 from spider.verl_bridge.watchdog import Pulse, Watchdog, run_watched
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class VERL(Algorithm):
         progress = Progress(output_dir, sys.stderr)
         _continue(self.config, progress)
         store, adapter = self.get_store(), cast("TraceAdapter[list[Triplet]]", self.get_adapter())
+        serve_plainly(store)
         limit_seconds = 60 * self.config.agentlightning.stall_minutes
         watchdog = Watchdog(self._pulse, limit_seconds, store, run_id, output_dir / "stacks.txt")
         logs: Path | None = None
