@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.05
+PROBE_SECONDS = 60.0  # for one token: a server on CPU may have other calls to answer first
 JOIN_SECONDS = 1.0  # a call in flight doesn't hold up Ctrl-C
 
 
@@ -81,7 +82,7 @@ def live_endpoint(url: str | None, model: str | None) -> ChatEndpoint:
     try:
         model = found.model or first_model(found)
         wanted = {"return_token_ids": True, "logprobs": True}
-        short = {"max_completion_tokens": 1}
+        short = {"max_completion_tokens": 1, "timeout": PROBE_SECONDS}
         probe = ChatEndpoint(found.base_url, model, {**wanted, **short}, found.api_key, retries=0)
         greeting = [{"role": "user", "content": "Hi"}]
         try:

@@ -70,14 +70,17 @@ class ChatEndpoint:
             span.set_attributes(attributes)
         return completion
 
-    def models(self) -> list[str]:
+    def models(self, timeout: float | None = None) -> list[str]:
         """Names of the models that the endpoint serves.
 
         Raises:
             EndpointError: it doesn't answer.
         """
         try:
-            return [model["id"] for model in self._call("models")["data"]]
+            return [
+                model["id"]
+                for model in self._call("models", options=_options({"timeout": timeout} if timeout else {}))["data"]
+            ]
         except (KeyError, TypeError) as error:
             raise not_the_api(self.base_url) from error
 
@@ -150,16 +153,21 @@ def _read(reply: Mapping[str, Any], base_url: str) -> tuple[Completion, dict[str
 
 
 def _completion(reply: Mapping[str, Any]) -> tuple[Completion, dict[str, Any]]:
-    choice, usage = reply["choices"][0], reply.get("usage") or {}
+    choice = reply["choices"][0]
+    usage = {name: count for name, count in (reply.get("usage") or {}).items() if isinstance(count, int)}
     message = choice["message"]
+    content = message.get("content") or ""
+    parts = content if isinstance(content, list) else [content]
+    if isinstance(content, Mapping) or not all(isinstance(part, str | Mapping) for part in parts):
+        raise TypeError(f"a message's content is {content!r}")
     completion = Completion(
-        message.get("content") or "",
+        content,
         usage,
         reply.get("prompt_token_ids") or (),
         # LiteLLM's proxy hands on what it doesn't know as the provider's.
         choice.get("token_ids") or (choice.get("provider_specific_fields") or {}).get("token_ids") or (),
     )
-    content, logprobs = completion.content, (choice.get("logprobs") or {}).get("content")
+    logprobs = (choice.get("logprobs") or {}).get("content")
     attributes = {
         "gen_ai.response.id": reply.get("id"),
         "gen_ai.response.model": reply.get("model"),

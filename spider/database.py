@@ -26,12 +26,16 @@ Kind = Literal["rows", "no_rows", "error", "refused", "timeout", "empty_query"]
 
 @dataclass(frozen=True)
 class Execution:
-    """What became of a query: `text` is what the model sees, `columns` and `rows` what came back, empty on failure."""
+    """What became of a query: `text` is what the model sees, `columns` and `rows` what came back, empty on failure.
+
+    `more` says that there are rows beyond these.
+    """
 
     kind: Kind
     text: str
     columns: tuple[str, ...] = ()
     rows: Sequence[tuple[object, ...]] = ()
+    more: bool = False
 
 
 class Database(Protocol):
@@ -79,8 +83,7 @@ class SQLiteDatabase:
             result = run_query(self.path, sql, self.limits)
         except QueryFailed as error:
             return failure(error, max_chars)
-        more = result.truncated and len(result.rows) >= self.limits.max_rows
-        return rows_execution(result.columns, result.rows, more, max_chars)
+        return rows_execution(result.columns, result.rows, result.more, max_chars)
 
 
 @lru_cache(maxsize=4096)
@@ -155,7 +158,7 @@ def rows_execution(columns: Sequence[str], rows: Sequence[tuple[object, ...]], m
         return Execution(
             "no_rows", f"No rows. Columns: {' | '.join(cell_text(name) for name in names)}"[:max_chars], names
         )
-    return Execution("rows", _table_text(names, rows, more, max_chars), names, rows)
+    return Execution("rows", _table_text(names, rows, more, max_chars), names, rows, more)
 
 
 def describe(execution: Execution) -> str:
@@ -166,8 +169,10 @@ def describe(execution: Execution) -> str:
     if not execution.rows:
         return f"Nothing was found (columns: {columns})."
     rows = [", ".join(cell_text(value) for value in row) for row in execution.rows[:ANSWER_ROWS]]
-    if len(execution.rows) == 1 and len(execution.columns) == 1:
+    if len(execution.rows) == 1 and len(execution.columns) == 1 and not execution.more:
         return f"{columns} is {rows[0]}."
+    if execution.more:
+        return f"More than {len(execution.rows)} rows of {columns}: {'; '.join(rows)}; and more."
     more = f"; and {len(execution.rows) - len(rows)} more" if len(execution.rows) > len(rows) else ""
     count = "1 row" if len(execution.rows) == 1 else f"{len(execution.rows)} rows"
     return f"{count} of {columns}: {'; '.join(rows)}{more}."

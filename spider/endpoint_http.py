@@ -36,8 +36,8 @@ LONGEST_WAIT = 60.0  # seconds; a server that wants to be left alone for longer 
 CONNECTIONS = 64  # kept to one server
 
 _TOO_LONG = re.compile(
-    r"context.{0,3}(?:length|window|limit)|max(?:imum)?_?(?:model_len|seq_?len| sequence length| input length)"
-    r"|prompt.{0,30}(?:too long|longer than|exceeds)|too many (?:input )?tokens",
+    r"context.{0,3}(?:length|window|limit|size)|max(?:imum)?_?(?:model_len|seq_?len| sequence length| input length)"
+    r"|prompt.{0,30}(?:too long|longer than|exceeds)|too many (?:input )?tokens|input (?:length|tokens).{0,30}exceed",
     re.IGNORECASE,
 )
 
@@ -108,6 +108,8 @@ def call(
         reply = json.loads(response.data)
     if not isinstance(reply, dict):
         raise not_the_api(base_url)
+    if reply.get("error"):  # some servers answer so with status 200
+        raise _refusal(response)
     return reply
 
 
@@ -165,7 +167,7 @@ def _refusal(response: urllib3.BaseHTTPResponse) -> EndpointError:
         code, message = error.get("code"), error.get("message") or error.get("detail")
     if not isinstance(message, str):
         message = text if text and not text.startswith("<") else f"HTTP {status} {response.reason}"
-    if status == 400 and (code == "context_length_exceeded" or _TOO_LONG.search(message)):
+    if status == 413 or (status == 400 and (code == "context_length_exceeded" or _TOO_LONG.search(message))):
         return EndpointError(message, "prompt_too_long", status)
     if status == 429:
         return EndpointError(message, "rate_limited", status)

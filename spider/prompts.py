@@ -60,11 +60,13 @@ _COMMENT = r"(?:--[^\n]*(?:\n|$)|/\*.*?\*/)"
 _STARTS_STATEMENT = re.compile(rf"(?:\s|\(|{_COMMENT})*{_STATEMENT}", re.IGNORECASE | re.DOTALL)
 _PLACEHOLDER = re.compile(r"\w+\s*(?:\.{2,}|…|<[^>]*>|\[[^\]]*\])?\s*;?", re.DOTALL)
 _FENCE = re.compile(r"`{3,}|~{3,}")
+_CLOSING = re.compile(r"\n[ \t]*(?:`{3,}|~{3,})$|\*\*$")  # a fence too short to close its block, or bold type
 _TAG = re.compile(r"[ \t]*[\w+#.-]+")
 _BARE = re.compile(r"(?:SELECT\b|WITH\s+(?:RECURSIVE\s+)?[\w\"`\[\]]+\s*(?:\([^)]*\)\s*)?AS\b|VALUES\s*\()")
 _BARE_ANY_CASE = re.compile(rf"(?im)(?:^[ \t>*-]*|:\s*|`)({_BARE.pattern})")
 _SENTENCE_LINE = re.compile(r"[A-Z][a-z']+ [\w'`\",-]+ .*[.:!?]$|[A-Z][a-z]+:")
 _QUOTED = re.compile(r"'(?:[^']|'')*'?|\"(?:[^\"]|\"\")*\"?|\[[^\]\n]*\]")
+_CLAUSE = re.compile(r"(?:FROM|(?:\w+\s+){0,2}JOIN|WHERE|GROUP\s+BY|HAVING|ORDER\s+BY|LIMIT|UNION|INTERSECT|EXCEPT)\b")
 _VERDICT = re.compile(r"\bthe query is (in)?correct\b", re.IGNORECASE)
 _MARKUP = re.compile(r"</?[A-Za-z]+/?>|[*`~#<>\\\"'\u2018\u2019\u201c\u201d]")
 
@@ -191,7 +193,7 @@ def _without_tag(block: str) -> str:
 
 def _clean(sql: str) -> str:
     """`sql` without blanks and semicolons around it, or ``""`` for a template's placeholder."""
-    sql = sql.strip().rstrip("; \t\n")
+    sql = _CLOSING.sub("", sql.strip()).rstrip("; \t\n")
     return "" if _PLACEHOLDER.fullmatch(sql) else sql
 
 
@@ -228,7 +230,8 @@ def _end_of_query(text: str, start: int, inline: bool) -> int:
             return position
         if char == "\n":
             line = text[position + 1 :].partition("\n")[0].strip()
-            if not line or _SENTENCE_LINE.match(line):
+            following = text[position:].lstrip()
+            if (not line and not _CLAUSE.match(following)) or _SENTENCE_LINE.match(line):
                 return position
         position += 1
     return len(text)

@@ -48,11 +48,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class Rows:
-    """A query's result; ``truncated`` when a row or a cell was cut by a limit."""
+    """A query's result; ``truncated`` when a row or a cell was cut by a limit, ``more`` when there are further rows."""
 
     columns: tuple[str, ...]
     rows: list[tuple[SQLValue, ...]]
     truncated: bool
+    more: bool = False
 
 
 class QueryFailed(Exception):
@@ -218,9 +219,9 @@ def run_query(db: str | Path, sql: str, limits: Limits = Limits(), *, exact_text
     except UnicodeEncodeError as error:
         raise QueryFailed(f"the query holds a character that can't be encoded: {error.reason}") from None
     reply = _pool.ask((uri, version, sql, *caps), limits)
-    if len(reply) == 4:
-        _, columns, truncated, chunks = reply
-        return Rows(columns, [row for chunk in chunks for row in marshal.loads(chunk)], truncated)
+    if len(reply) == 5:
+        _, columns, truncated, more, chunks = reply
+        return Rows(columns, [row for chunk in chunks for row in marshal.loads(chunk)], truncated, more)
     kind, message = reply
     if kind == "timeout":
         raise QueryTimeout(limits.seconds)

@@ -4,8 +4,8 @@
 
 A byte tells that it is ready. Then both pipes carry frames: 8 bytes of little-endian length and that many bytes of
 ``marshal``. A request is ``(uri, version, sql, exact_text, seconds, max_rows, max_cell_bytes, max_total_bytes)``. A
-reply is ``("rows", columns, truncated, marshalled lists of rows)`` or ``(kind, message)``; kind is "failed", "refused",
-"timeout" or "memory".
+reply is ``("rows", columns, truncated, more, marshalled lists of rows)`` or ``(kind, message)``; kind is "failed",
+"refused", "timeout" or "memory".
 
 What holds whatever the SQL does: the file is opened read-only and immutable; an authorizer admits only what reading
 needs; SQLite's heap and the process's address space are capped and it can't write to a file; a query is interrupted
@@ -61,7 +61,7 @@ ACTION_NAMES = {
 }
 
 Cell = None | int | float | str | bytes
-Reply = tuple[str, str] | tuple[str, tuple[str, ...], bool, list[bytes]]
+Reply = tuple[str, tuple[str, ...], bool, bool, list[bytes]] | tuple[str, str]
 Version = tuple[int, int, int]  # modification time (ns), size (bytes), inode
 
 # SQLite's own lexical rules: an unclosed quote or comment runs to the end of the text.
@@ -210,27 +210,27 @@ class Session:
         with contextlib.closing(connection.execute(statement)) as cursor:
             columns = tuple(column[0] for column in cursor.description or ())
             chunks: list[bytes] = []
-            rows, total, truncated, size = 0, 0, False, 16
+            rows, total, cells_cut, more, size = 0, 0, False, False, 16
             while fetched := cursor.fetchmany(min(size, max_rows - rows + 1)):
                 if self.is_late():
                     return "timeout", ""
                 if rows + len(fetched) > max_rows:
-                    fetched, truncated = fetched[: max_rows - rows], True
+                    fetched, more = fetched[: max_rows - rows], True
                 chunk = marshal.dumps(fetched, MARSHAL_VERSION)
                 if len(chunk) > max_cell:  # else no cell in it can be over the limit
                     cut = [tuple(cut_cell(cell, max_cell) for cell in row) for row in fetched]
-                    truncated = truncated or cut != fetched
+                    cells_cut = cells_cut or cut != fetched
                     fetched, chunk = cut, marshal.dumps(cut, MARSHAL_VERSION)
                 if total + len(chunk) > max_total:
                     kept, total = rows_within(fetched, max_total - total), max_total
-                    fetched, truncated = fetched[:kept], True
+                    fetched, more = fetched[:kept], True
                     chunk = marshal.dumps(fetched, MARSHAL_VERSION)
                 rows, total = rows + len(fetched), total + len(chunk)
                 chunks.append(chunk)
-                if truncated and (rows >= max_rows or total >= max_total):
+                if more:
                     break
                 size = max(1, min(CHUNK_ROWS, CHUNK_BYTES * len(fetched) // len(chunk)))
-            return "rows", columns, truncated, chunks
+            return "rows", columns, cells_cut or more, more, chunks
 
 
 def cut_cell(cell: Cell, max_bytes: int) -> Cell:

@@ -81,42 +81,71 @@ def render(
     tables: Sequence[Table], question: str = "", max_chars: int = 2048, quote: Callable[[str], str] = quote_sqlite
 ) -> str:
     """The schema of `tables` in at most `max_chars` characters, with what helps to answer `question` kept longest."""
-    for shown, left_out in _steps(tables, question):
-        text = _join(shown, left_out, quote)
-        if len(text) <= max_chars:
+
+    def text_of(shown: Sequence[Table], left_out: Sequence[str]) -> str:
+        return _join(shown, left_out, quote, max_chars // 2)
+
+    shown: list[Table] = []
+    for shown, left_out in _without_samples_and_views(tables):
+        if len(text := text_of(shown, left_out)) <= max_chars:
             return text
-    return _join((), [table.name for table in tables], quote, max_chars)
+    return _of_some_tables(tables, shown, question, max_chars, text_of)
 
 
-def _steps(tables: Sequence[Table], question: str) -> Iterator[tuple[list[Table], list[str]]]:
-    """Ever smaller selections of the schema, each with the names it leaves out."""
-    for samples in range(SAMPLES, 0, -1):
+def _without_samples_and_views(tables: Sequence[Table]) -> Iterator[tuple[list[Table], list[str]]]:
+    """Ever smaller selections of the schema with all tables, each with the names it leaves out."""
+    for samples in range(SAMPLES, -1, -1):
         yield [_with_samples(table, samples) for table in tables], []
-    shown = [_with_samples(table, 0) for table in tables]
-    yield shown, []
-    if any(table.is_view for table in shown) and not all(table.is_view for table in shown):
-        views = [table.name for table in shown if table.is_view]
-        shown = [table for table in shown if not table.is_view]
-        yield shown, views
+    views = [table.name for table in tables if table.is_view]
+    if 0 < len(views) < len(tables):
+        yield [_with_samples(table, 0) for table in tables if not table.is_view], views
+
+
+def _of_some_tables(
+    tables: Sequence[Table],
+    shown: Sequence[Table],
+    question: str,
+    max_chars: int,
+    text_of: Callable[[Sequence[Table], Sequence[str]], str],
+) -> str:
+    """As many of the tables as fit, those first that have to do with the question; else as many columns of one."""
     kept = sorted(shown, key=_relevance(shown, question), reverse=True)
-    names = {table.name for table in kept}
-    while len(kept) > 1:
-        names.discard(kept.pop().name)
-        yield [table for table in shown if table.name in names], [t.name for t in tables if t.name not in names]
-    others = [table.name for table in tables if table.name not in names]
-    for table in kept:
+
+    def with_tables(count: int) -> str:
+        names = {table.name for table in kept[:count]}
+        left_out = [table.name for table in tables if table.name not in names]
+        return text_of([table for table in shown if table.name in names], left_out)
+
+    if text := _longest(with_tables, len(kept) - 1, max_chars):
+        return text
+    if kept:
+        table = kept[0]
         keys = {name for key in table.foreign_keys for name in key.columns} | set(table.primary_key)
         words = _words(question)
         columns = sorted(table.columns, key=lambda c: 2 * len(words & _words(c.name)) + (c.name in keys), reverse=True)
-        while len(columns) > 1:
-            columns.pop()
-            yield (
-                [replace(table, columns=tuple(c for c in table.columns if c in columns))],
-                [
-                    *others,
-                    f"{len(table.columns) - len(columns)} columns of {table.name}",
-                ],
-            )
+        others = [other.name for other in tables if other.name != table.name]
+
+        def with_columns(count: int) -> str:
+            names = {column.name for column in columns[:count]}
+            some = replace(table, columns=tuple(column for column in table.columns if column.name in names))
+            return text_of([some], [*others, f"{len(table.columns) - count} columns of {table.name}"])
+
+        if text := _longest(with_columns, len(columns) - 1, max_chars):
+            return text
+    return _left_out_note([table.name for table in tables], max_chars)
+
+
+def _longest(text_of: Callable[[int], str], most: int, max_chars: int) -> str:
+    """The text of the largest number from `most` down to 1 that fits, texts growing with it; ``""`` when none does."""
+    found, low = "", 1
+    while low <= most:
+        middle = (low + most) // 2
+        text = text_of(middle)
+        if len(text) <= max_chars:
+            found, low = text, middle + 1
+        else:
+            most = middle - 1
+    return found
 
 
 def _with_samples(table: Table, count: int) -> Table:
@@ -168,26 +197,25 @@ def _singular(word: str) -> str:
     return word[:-1] if word.endswith("s") and len(word) > 3 else word
 
 
-def _join(
-    tables: Sequence[Table], left_out: Sequence[str], quote: Callable[[str], str], max_chars: int | None = None
-) -> str:
+def _join(tables: Sequence[Table], left_out: Sequence[str], quote: Callable[[str], str], note_chars: int) -> str:
     parts = [_table_text(table, quote) for table in tables]
     if left_out:
-        parts.append(_left_out_note(left_out, max_chars))
+        parts.append(_left_out_note(left_out, note_chars))
     return "\n".join(parts)
 
 
-def _left_out_note(names: Sequence[str], max_chars: int | None) -> str:
+def _left_out_note(names: Sequence[str], max_chars: int) -> str:
     """A comment that names what isn't shown: all of it, or as much as fits into `max_chars`."""
     names = [" ".join(name.split()) for name in names]
     note = f"-- Left out: {', '.join(names)}"
-    if max_chars is None or len(note) <= max_chars:
+    if len(note) <= max_chars:
         return note
-    for shown in range(len(names) - 1, 0, -1):
-        note = f"-- Left out: {', '.join(names[:shown])} and {len(names) - shown} more"
-        if len(note) <= max_chars:
-            return note
-    note = f"-- Left out: {len(names)} tables"
+    some = _longest(
+        lambda count: f"-- Left out: {', '.join(names[:count])} and {len(names) - count} more",
+        len(names) - 1,
+        max_chars,
+    )
+    note = some or f"-- Left out: {len(names)} tables"
     return note if len(note) <= max_chars else ""
 
 

@@ -1,18 +1,21 @@
 """Databases behind a server, by SQLAlchemy URL: PostgreSQL and MySQL, through LangChain's `SQLDatabase`.
 
-Each query runs alone in a read-only transaction with a statement timeout that is rolled back. What a query may read is
-the role's to decide: give the URL of one without rights to write, to files of the server or to other sessions.
+Each query runs alone in a read-only transaction with a statement timeout that is rolled back; a second after its limit
+this side ends it, too. What a query may read is the role's to decide: give the URL of one without rights to write, to
+files of the server or to other sessions.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
+from typing import Any
 
 from langchain_community.utilities import SQLDatabase
-from sqlalchemy import Connection, Engine, create_engine, inspect
+from sqlalchemy import Connection, CursorResult, Engine, create_engine, inspect
 from sqlalchemy.dialects.mysql.base import MySQLDialect
 from sqlalchemy.engine import Inspector, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -22,7 +25,11 @@ from spider.database import EMPTY_QUERY, Execution, failure, rows_execution
 from spider.sandbox import Limits, QueryFailed, QueryRefused, QueryTimeout
 from spider.schema_text import SAMPLES, Column, ForeignKey, Table, render, sample_literal
 
-SERVER_LIMITS = Limits(max_rows=10_000)
+Row = tuple[object, ...]
+SERVER_LIMITS = Limits(max_rows=10_000, max_cell_bytes=10_000, max_total_bytes=8_000_000)
+END_SECONDS = 1.0  # after its limit a query is ended from this side
+FETCHED_ROWS = 100  # at once, of which all may be long
+CELL_BYTES = 8  # of a value that is neither text nor blob
 SAMPLE_ROWS = 50  # the first rows of a table, in which sample values are looked for
 
 _DRIVERS = {
@@ -33,12 +40,13 @@ _DRIVERS = {
 }
 _NAMES = {"postgresql": "PostgreSQL", "mysql": "MySQL", "mariadb": "MariaDB"}
 # First statements of a transaction; {ms} is the time limit.
-_OPENING = {
+OPENING = {
     "postgresql": ("SET TRANSACTION READ ONLY", "SET LOCAL statement_timeout = {ms}"),
     "mysql": ("SET SESSION max_execution_time = {ms}", "START TRANSACTION READ ONLY"),
     "mariadb": ("SET SESSION max_statement_time = {ms} / 1000", "START TRANSACTION READ ONLY"),
 }
 _TIMED_OUT = {"57014", "3024", "1969"}  # the servers' codes: cancelled by the timeout
+_LOST = "2013"  # MySQL's driver: the connection is lost, also when an answer takes longer than it may
 _READ_ONLY = {"25006", "1792"}  # a write in a read-only transaction
 _READING = re.compile(r"[\s(]*(?:SELECT|WITH|VALUES|EXPLAIN|TABLE)\b", re.IGNORECASE)
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -54,7 +62,7 @@ class ServerDatabase:
     def __init__(self, url: str, limits: Limits = SERVER_LIMITS) -> None:
         """Connect on first use."""
         self.limits = limits
-        self.engine = _engine(url)
+        self.engine = _engine(url, limits.seconds + END_SECONDS)
 
     @property
     def dialect(self) -> str:
@@ -78,11 +86,10 @@ class ServerDatabase:
         if not sql.strip():
             return EMPTY_QUERY
         try:
-            columns, rows = self._run(sql)
+            columns, rows, more = self._run(sql)
         except QueryFailed as error:
             return failure(error, max_chars)
-        more = len(rows) > self.limits.max_rows
-        return rows_execution(columns, rows[: self.limits.max_rows], more, max_chars)
+        return rows_execution(columns, rows, more, max_chars)
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -120,7 +127,7 @@ class ServerDatabase:
         """The first different values of each column; none where they can't be read in time."""
         quoted = self.engine.dialect.identifier_preparer.quote(table)
         try:
-            columns, rows = self._run(f"SELECT * FROM {quoted} LIMIT {SAMPLE_ROWS}")
+            columns, rows, _ = self._run(f"SELECT * FROM {quoted} LIMIT {SAMPLE_ROWS}")
         except QueryFailed:
             return {}
         found = {}
@@ -129,19 +136,32 @@ class ServerDatabase:
             found[column] = tuple(literals)[:SAMPLES]
         return found
 
-    def _run(self, sql: str) -> tuple[list[str], list[tuple[object, ...]]]:
-        """Column names and at most one row more than the limit.
+    def _run(self, sql: str) -> tuple[list[str], list[Row], bool]:
+        """Column names, rows within the limits, and whether there are more.
 
         Raises:
             QueryFailed: as `spider.sandbox.run_query`.
         """
         statement = _one_reading_statement(sql, self.engine.dialect.name)
-        with self._read_only() as connection, _server_errors(self.limits.seconds):
+        seconds = self.limits.seconds
+        with self._read_only() as connection, _server_errors(seconds), _ended_after(connection, seconds + END_SECONDS):
             streams = not statement.lstrip().upper().startswith("EXPLAIN")
             # Without parameters, a percent sign is no placeholder to the driver.
             options = connection.execution_options(stream_results=streams, no_parameters=True)
             result = options.exec_driver_sql(statement)
-            return list(result.keys()), [tuple(row) for row in result.fetchmany(self.limits.max_rows + 1)]
+            return list(result.keys()), *self._within_limits(result)
+
+    def _within_limits(self, result: CursorResult[Any]) -> tuple[list[Row], bool]:
+        """The first rows, long cells cut, and whether there are more."""
+        rows: list[Row] = []
+        room = self.limits.max_total_bytes
+        for row in result.yield_per(FETCHED_ROWS):
+            cells = tuple(_cut(cell, self.limits.max_cell_bytes) for cell in row)
+            room -= sum(len(cell) if isinstance(cell, str | bytes) else CELL_BYTES for cell in cells)
+            if room < 0 or len(rows) == self.limits.max_rows:
+                return rows, True
+            rows.append(cells)
+        return rows, False
 
     @contextmanager
     def _read_only(self) -> Iterator[Connection]:
@@ -150,7 +170,7 @@ class ServerDatabase:
             connection = self.engine.connect()
         try:
             with _server_errors(self.limits.seconds):
-                for opening in _OPENING[_kind(self.engine)]:
+                for opening in OPENING[_kind(self.engine)]:
                     connection.exec_driver_sql(opening.format(ms=int(self.limits.seconds * 1000)))
             yield connection
         finally:
@@ -169,7 +189,7 @@ def _kind(engine: Engine) -> str:
     return "mariadb" if isinstance(dialect, MySQLDialect) and dialect.is_mariadb else dialect.name
 
 
-def _engine(url: str) -> Engine:
+def _engine(url: str, seconds: float) -> Engine:
     try:
         parsed = make_url(url)
     except (SQLAlchemyError, ValueError) as error:  # the latter for a port that is none
@@ -177,11 +197,12 @@ def _engine(url: str) -> Engine:
         raise ValueError("not a database URL: write it like postgresql://user:password@host:5432/name") from error
     try:
         kind = parsed.get_backend_name()
-        if kind not in _OPENING:
+        if kind not in OPENING:
             raise ValueError(f"{kind} databases can't be opened read-only here: use SQLite, PostgreSQL or MySQL")
         # A query may change its session's settings (set_config): a connection serves one query only.
         driver = _DRIVERS.get(parsed.drivername, parsed.drivername)
-        return create_engine(parsed.set(drivername=driver), poolclass=NullPool)
+        bound = {"read_timeout": seconds} if driver.endswith("pymysql") else {}
+        return create_engine(parsed.set(drivername=driver), poolclass=NullPool, connect_args=bound)
     except ModuleNotFoundError as error:
         raise ValueError(f"the driver for {url.partition(':')[0]} is missing: pip install {error.name}") from error
     except SQLAlchemyError as error:
@@ -219,11 +240,36 @@ def _server_errors(seconds: float) -> Iterator[None]:
         # PostgreSQL's driver gives the standard's code, MySQL's the server's own number before its message.
         number, message = error.orig.args if error.orig and len(error.orig.args) == 2 else ("", str(error.orig).strip())
         codes = {str(number), str(getattr(error.orig, "sqlstate", None))}
-        if codes & _TIMED_OUT:
+        if codes & _TIMED_OUT or (_LOST in codes and "timed out" in str(message)):
             raise QueryTimeout(seconds) from error
         raise (QueryRefused if codes & _READ_ONLY else QueryFailed)(str(message)) from error
     except SQLAlchemyError as error:
         raise QueryFailed(str(error)) from error
+
+
+@contextmanager
+def _ended_after(connection: Connection, seconds: float) -> Iterator[None]:
+    """End what the connection does after so many seconds: a query may lengthen the server's own limit.
+
+    PostgreSQL's driver asks the server to cancel the query; MySQL's gives up an answer that doesn't come (`_engine`).
+    """
+    cancel = getattr(connection.connection.dbapi_connection, "cancel", None)
+    if cancel is None:
+        yield
+        return
+    timer = threading.Timer(seconds, cancel)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _cut(value: object, max_bytes: int) -> object:
+    """A long text or blob's beginning."""
+    if isinstance(value, memoryview):
+        value = bytes(value)
+    return value[:max_bytes] if isinstance(value, str | bytes) else value
 
 
 def _literal(value: object) -> str:

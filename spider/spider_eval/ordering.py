@@ -6,11 +6,14 @@ the keys as further columns. Where neither works, every row has its place.
 
 from __future__ import annotations
 
+import math
+import string
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spider.sandbox import Limits, QueryFailed, Rows, SQLValue, run_query
+from spider.spider_eval.compare import RELATIVE_TOLERANCE
 from spider.spider_eval.statement import (
     Outline,
     Token,
@@ -25,6 +28,7 @@ from spider.spider_eval.statement import (
 )
 
 Row = tuple[SQLValue, ...]
+_UPPER = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)  # SQLite's NOCASE knows no other letters
 ANY_CASE = "SELECT 1 FROM sqlite_master WHERE sql LIKE '%COLLATE%NOCASE%' LIMIT 1"
 
 
@@ -59,11 +63,19 @@ def tie_groups(db: Path, sql: str, result: Rows, limits: Limits) -> Ordered:
     positions = [next(added) if at is None else at for at in columns]
     keys = [tuple(row[at] for at in positions) for row in keyed]
     if ignores_case(db, sql, limits):
-        keys = [tuple(cell.upper() if isinstance(cell, str) else cell for cell in key) for key in keys]
+        keys = [tuple(cell.translate(_UPPER) if isinstance(cell, str) else cell for cell in key) for key in keys]
     groups = [0] * len(keys)
     for at in range(1, len(keys)):
-        groups[at] = groups[at - 1] + (keys[at] != keys[at - 1])
+        groups[at] = groups[at - 1] + (not tie(keys[at - 1], keys[at]))
     return Ordered(rows, groups)
+
+
+def tie(key: Row, following: Row) -> bool:
+    """Whether two rows' keys are alike; between two floating-point values as `same_result` compares them."""
+    return all(
+        math.isclose(a, b, rel_tol=RELATIVE_TOLERANCE) if isinstance(a, float) and isinstance(b, float) else a == b
+        for a, b in zip(key, following, strict=True)
+    )
 
 
 def key_column(parsed: Outline, term: tuple[Token, ...], columns: tuple[str, ...]) -> int | None:

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
+from spider import sql_server
 from spider.database import Database, open_database
 from spider.sandbox import Limits
 from spider.sql_server import ServerDatabase
@@ -101,6 +102,40 @@ def test_a_query_over_its_time_is_interrupted(server: Server) -> None:
         assert (execution.kind, execution.text) == ("timeout", "Timed out after 0.5 s.")
 
     assert within(5, run)
+
+
+@pytest.mark.postgres
+def test_a_query_that_lengthens_its_time_is_ended_all_the_same(postgres: Server) -> None:
+    sql = (
+        "SELECT CASE n WHEN 1 THEN set_config('statement_timeout', '0', true) ELSE pg_sleep(30)::text END"
+        " FROM generate_series(1, 3) n"
+    )
+
+    def run() -> None:
+        assert ServerDatabase(postgres.url, Limits(seconds=0.5)).execute(sql).text == "Timed out after 0.5 s."
+
+    assert within(5, run)
+
+
+@pytest.mark.mariadb
+def test_an_answer_that_does_not_come_is_given_up(mariadb: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sql_server.OPENING, "mariadb", ("START TRANSACTION READ ONLY",))
+
+    def run() -> None:
+        assert ServerDatabase(mariadb.url, Limits(seconds=0.5)).execute(mariadb.sleep).text == "Timed out after 0.5 s."
+
+    assert within(5, run)
+
+
+def test_a_long_cell_is_cut(server: Server) -> None:
+    execution = ServerDatabase(server.url, Limits(max_cell_bytes=1000)).execute("SELECT repeat('x', 5000)")
+    assert execution.rows == [("x" * 1000,)]
+
+
+def test_more_bytes_than_may_be_read_are_said_to_be_more_rows(server: Server) -> None:
+    database = ServerDatabase(server.url, Limits(max_total_bytes=12_000))
+    execution = database.execute("SELECT repeat('x', 5000) FROM pet")
+    assert (len(execution.rows), execution.more) == (2, True)
 
 
 def test_a_result_of_many_rows_is_capped(server: Server) -> None:

@@ -5,6 +5,8 @@ import socket
 import pytest
 import urllib3
 
+from benchmarks.chat_server import ChatServer
+from spider.chat_endpoint import ChatEndpoint
 from spider.endpoint_http import BackOff, EndpointError, call
 
 
@@ -35,3 +37,49 @@ def test_a_server_that_says_nothing_times_out() -> None:
         with pytest.raises(EndpointError, match="in time") as caught:
             call(url, "models", retries=0, options={"timeout": 0.1})
     assert caught.value.reason == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "reason"),
+    [
+        (400, "This model's maximum context length is 2048 tokens.", "prompt_too_long"),
+        (400, "the request exceeds the available context size (4096 tokens), try increasing it", "prompt_too_long"),
+        (400, "Input length 5000 exceeds the maximum allowed 4096", "prompt_too_long"),
+        (400, "input tokens (5000) exceeds limit 4096", "prompt_too_long"),
+        (413, "Payload too large", "prompt_too_long"),
+        (400, "temperature must be positive", "rejected"),
+        (404, "no such model", "rejected"),
+        (200, "the model is loading", "rejected"),
+    ],
+)
+def test_a_refusal_has_the_servers_message_and_a_reason(status: int, message: str, reason: str) -> None:
+    server = ChatServer()
+    server.say((status, {"error": {"message": message}}))
+    try:
+        with pytest.raises(EndpointError) as caught:
+            ChatEndpoint(server.url, "m", retries=0).complete([{"role": "user", "content": "Hi"}])
+    finally:
+        server.close()
+    assert (str(caught.value), caught.value.reason) == (message, reason)
+
+
+@pytest.mark.parametrize("content", [5, [None], {"text": "a"}])
+def test_content_that_is_no_text_is_not_the_api(content: object) -> None:
+    server = ChatServer()
+    server.say((200, {"choices": [{"message": {"content": content}}]}))
+    try:
+        with pytest.raises(EndpointError, match="is not the OpenAI API's"):
+            ChatEndpoint(server.url, "m", retries=0).complete([{"role": "user", "content": "Hi"}])
+    finally:
+        server.close()
+
+
+def test_counts_that_are_no_numbers_are_left_out() -> None:
+    server = ChatServer()
+    reply = {"choices": [{"message": {"content": "Hi"}}], "usage": {"prompt_tokens": "x", "completion_tokens": 2}}
+    server.say((200, reply))
+    try:
+        completion = ChatEndpoint(server.url, "m", retries=0).complete([{"role": "user", "content": "Hi"}])
+    finally:
+        server.close()
+    assert completion.usage == {"completion_tokens": 2}

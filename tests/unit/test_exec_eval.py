@@ -86,6 +86,19 @@ def test_a_limit_keeps_the_golds_own_choice_of_tied_rows(zoo: Path) -> None:
     assert sum(eval_exec_match(zoo, rows("al", other), gold) for other in ("bo", "cy")) == 1
 
 
+def test_keys_that_differ_by_float_noise_tie(zoo: Path) -> None:
+    sums = "(SELECT 'a' AS name, 0.1 + 0.2 AS total UNION ALL SELECT 'b', 0.3)"
+    gold = f"SELECT name, total FROM {sums} ORDER BY total DESC"
+    assert eval_exec_match(zoo, f"SELECT name, total FROM {sums} ORDER BY name DESC", gold) == 1
+
+
+def test_letters_that_sqlite_tells_apart_do_not_tie(zoo: Path) -> None:
+    names = "(SELECT 'é' COLLATE NOCASE AS name, 1 AS no UNION ALL SELECT 'É', 2)"
+    gold = f"SELECT no FROM {names} ORDER BY name"
+    assert eval_exec_match(zoo, gold, gold) == 1
+    assert eval_exec_match(zoo, f"{gold} DESC", gold) == 0
+
+
 def test_texts_tie_by_the_columns_collation(zoo: Path) -> None:
     gold = "SELECT no FROM nick ORDER BY name"
     assert eval_exec_match(zoo, "SELECT 3 UNION ALL SELECT 2 UNION ALL SELECT 1", gold) == 1

@@ -1,4 +1,5 @@
 import os
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from spider.schema_text import Column, ForeignKey, Table, quote_sqlite, render, sample_literal
 from spider.sqlite_schema import read_tables
+from tests.timing import within
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL = Path(os.environ.get("SPIDER_REAL_DATA") or ROOT.parent / "shared" / "spider")
@@ -240,6 +242,15 @@ def test_a_file_that_cannot_be_read_is_described_by_its_script(tmp_path: Path) -
     assert schema(path) == "CREATE TABLE t (\na TEXT,\nb INT\n);"
 
 
+def test_a_script_beside_the_file_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "broken.sqlite").write_bytes(b"this is no database" * 100)
+    (tmp_path / "schema.sql").write_text(
+        f"/* create */ VACUUM INTO '{tmp_path}/created.db';\n-- the only one\nCREATE TABLE t (a);"
+    )
+    assert schema(tmp_path / "broken.sqlite") == "CREATE TABLE t (\na\n);"
+    assert not (tmp_path / "created.db").exists()
+
+
 def test_a_file_that_is_not_there_is_an_error_that_names_the_fix(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="VERL_SPIDER_DATA_DIR"):
         read_tables(tmp_path / "none.sqlite")
@@ -250,6 +261,26 @@ def test_a_broken_file_without_a_script_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(b"this is no database" * 100)
     with pytest.raises(OSError, match="can't read the database"):
         read_tables(path)
+
+
+def test_of_hundreds_of_tables_those_that_matter_are_shown() -> None:
+    tables = [Table(f"customer_table_{number}", (Column("id", "INT"), Column("x", "TEXT"))) for number in range(300)]
+    tables.append(Table("invoice", (Column("id", "INT"), Column("total", "REAL"))))
+    text = render(tables, "What is the total of all invoices?")
+    assert "CREATE TABLE invoice (" in text
+    assert re.search(r"-- Left out: customer_table_\d+, .* and \d+ more$", text)
+    assert 1800 < len(text) <= 2048
+
+
+def test_the_schema_of_a_table_with_thousands_of_columns_takes_under_a_second() -> None:
+    wide = Table("wide", tuple(Column(f"column_{number}", "INT", ("1", "2")) for number in range(2000)))
+
+    def show() -> None:
+        text = render([wide, Table("other", ())], "What is column 1900?")
+        assert "column_1900 INT" in text
+        assert 1800 < len(text) <= 2048
+
+    assert within(1, show)
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8)
