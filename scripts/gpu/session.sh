@@ -5,9 +5,9 @@
 #
 # sample: learning on the sample, three seeds; then whole steps of Qwen2.5-Coder-1.5B's shape and tests/gpu. spider:
 # learning on Spider by the writer alone, at two rates, and by every node (on a second card, where there is one), with
-# prompts computed once if the attention's tests pass; then tests/gpu. serving: a served model answers three questions.
-# qwen, on two cards: steps without old log-probs, without and with a lighter optimizer, while tests/gpu run on the
-# second; then on both.
+# prompts computed once if the attention's tests pass; then steps of Qwen's shape in the same way, and tests/gpu.
+# serving: a served model answers three questions. qwen, on two cards: steps without old log-probs, without and with a
+# lighter optimizer, while tests/gpu run on the second; then on both.
 set -uo pipefail
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit 0; fi
 cd "$(dirname "$0")/../.."
@@ -42,6 +42,8 @@ serving() {
     date "+serving ended %T"
 }
 bypass=(--set algorithm.rollout_correction.bypass_mode=true)
+actor=actor_rollout_ref.actor
+light=(--set "$actor.optim.override_optimizer_config={fused: true}" --set $actor.fsdp_config.reshard_after_forward=false)
 
 case ${1:-} in
 sample)
@@ -61,6 +63,7 @@ spider)
     CUDA_VISIBLE_DEVICES=$(($(nvidia-smi -L | wc -l) - 1)) NODES=all BATCH=32 \
         bash scripts/gpu/learning.sh spider "${shared[@]}"
     until_ended spider
+    qwen qwen-shared "${bypass[@]}" "${light[@]}" "${shared[@]}"
     tests
     ;;
 serving)
@@ -71,9 +74,7 @@ qwen)
     (
         export CUDA_VISIBLE_DEVICES=0
         qwen qwen-bypass "${bypass[@]}"
-        actor=actor_rollout_ref.actor
-        qwen qwen-fused "${bypass[@]}" --set "$actor.optim.override_optimizer_config={fused: true}" \
-            --set $actor.fsdp_config.reshard_after_forward=false
+        qwen qwen-fused "${bypass[@]}" "${light[@]}"
         N="8 16" qwen qwen-n "${bypass[@]}"
     ) &
     CUDA_VISIBLE_DEVICES=1 tests
