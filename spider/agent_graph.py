@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import operator
+import re
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -39,6 +40,7 @@ from spider.prompts import (
 
 logger = logging.getLogger(__name__)
 
+_PIECES = re.compile(r"'[^']*'|\"[^\"]*\"|[^\s'\"]+")  # of a query, without the blanks that mean nothing
 AGENT = "sql_agent"  # where a run's configuration holds its agent
 
 Messages = list[dict[str, str]]
@@ -195,7 +197,7 @@ class SQLAgent:
             )
         )
         query = extract_query(reply.text)
-        repeated = query.split() == state["query"].split()
+        repeated = _PIECES.findall(query) == _PIECES.findall(state["query"])
         return {"query": query, "num_turns": state["num_turns"] + 1, "messages": [*prompt, reply]}, repeated
 
     def _schema(self, state: Question | Turn, share: float) -> str:

@@ -68,7 +68,7 @@ _SENTENCE_LINE = re.compile(r"[A-Z][a-z']+ [\w'`\",-]+ .*[.:!?]$|[A-Z][a-z]+:")
 _QUOTED = re.compile(r"'(?:[^']|'')*'?|\"(?:[^\"]|\"\")*\"?|\[[^\]\n]*\]")
 _CLAUSE = re.compile(r"(?:FROM|(?:\w+\s+){0,2}JOIN|WHERE|GROUP\s+BY|HAVING|ORDER\s+BY|LIMIT|UNION|INTERSECT|EXCEPT)\b")
 _VERDICT = re.compile(r"\bthe query is (in)?correct\b", re.IGNORECASE)
-_MARKUP = re.compile(r"</?[A-Za-z]+/?>|[*`~#<>\\\"'\u2018\u2019\u201c\u201d]")
+_MARKUP = re.compile(r"</?[A-Za-z]+(?:\s+\w+=[^<>]*)?/?>|[*`~#<>\\\"'\u2018\u2019\u201c\u201d]")
 
 
 def write_messages(

@@ -111,6 +111,13 @@ def test_a_rewrite_that_repeats_the_query_ends_the_loop(chat_server: ChatServer,
     assert state["answer"] == "2 rows of name: Rex; Ada."
 
 
+def test_blanks_inside_a_text_make_another_query(chat_server: ChatServer, pets: Path) -> None:
+    fenced = "```sql\nSELECT count(*) FROM pet WHERE name = '{}'\n```"
+    chat_server.say(fenced.format("a  b"), WRONG, fenced.format("a b"), RIGHT)
+    ask(chat_server, pets)
+    assert len(chat_server.requests) == 4
+
+
 def test_a_reply_without_a_query_gets_its_own_feedback(chat_server: ChatServer, pets: Path) -> None:
     chat_server.say("I don't know.", COUNT, RIGHT)
     state = ask(chat_server, pets)

@@ -237,6 +237,7 @@ def test_a_last_verdict_of_correct_counts(reply: str) -> None:
         "**The query is** *incorrect*",
         "THE QUERY IS CORRECT. On reflection, THE QUERY IS INCORRECT.",
         "THE QUERY IS CORRECTED",
+        'THE QUERY IS CORRECT. Hmm: THE QUERY IS <font color="red">INCORRECT</font>',
         "End with THE QUERY IS CORRECT. or THE QUERY IS INCORRECT.",
     ],
 )
