@@ -65,6 +65,7 @@ _TAG = re.compile(r"[ \t]*[\w+#.-]+")
 _BARE = re.compile(r"(?:SELECT\b|WITH\s+(?:RECURSIVE\s+)?[\w\"`\[\]]+\s*(?:\([^)]*\)\s*)?AS\b|VALUES\s*\()")
 _BARE_ANY_CASE = re.compile(rf"(?im)(?:^[ \t>*-]*|:\s*|`)({_BARE.pattern})")
 _SENTENCE_LINE = re.compile(r"[A-Z][a-z']+ [\w'`\",-]+ .*[.:!?]$|[A-Z][a-z]+:")
+_PROSE_AFTER = re.compile(rf"(?m)\n[ \t]*\n(?={_SENTENCE_LINE.pattern})")
 _QUOTED = re.compile(r"'(?:[^']|'')*'?|\"(?:[^\"]|\"\")*\"?|\[[^\]\n]*\]")
 _CLAUSE = re.compile(r"(?:FROM|(?:\w+\s+){0,2}JOIN|WHERE|GROUP\s+BY|HAVING|ORDER\s+BY|LIMIT|UNION|INTERSECT|EXCEPT)\b")
 _VERDICT = re.compile(r"\bthe query is (in)?correct\b", re.IGNORECASE)
@@ -164,7 +165,7 @@ def _part_text(part: Mapping[str, object]) -> str:
 def _split_fences(text: str) -> tuple[list[str], str]:
     """Contents of the fenced blocks, tags included, and the prose around them.
 
-    A fence that is never closed runs to the next opening or the end.
+    A fence that is never closed runs to the next opening, a blank line with a sentence after it, or the end.
     """
     blocks: list[str] = []
     prose: list[str] = []
@@ -178,7 +179,8 @@ def _split_fences(text: str) -> tuple[list[str], str]:
         tagged = not text[line_start : fence.start()].strip() and _TAG.match(text, fence.end())
         opening = fence.group() if tagged or not opening else ""
         position = fence.end()
-    (blocks if opening else prose).append(text[position:])
+    rest = text[position:]
+    (blocks if opening else prose).append(_PROSE_AFTER.split(rest, maxsplit=1)[0] if opening else rest)
     return blocks, "\n\n".join(prose)
 
 

@@ -49,6 +49,7 @@ READ_PRAGMAS = frozenset((
 ))
 # fmt: on
 READ_ACTIONS = frozenset((sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE))
+R_TREE_TABLE = re.compile(r"\w+_(?:node|parent|rowid)")
 REFUSED_FUNCTIONS = frozenset(("load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"))
 # The authorizer's codes are listed by name in https://www.sqlite.org/c3ref/c_alter_table.html.
 ACTION_NAMES = {
@@ -168,6 +169,8 @@ class Session:
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_UPDATE and first == "sqlite_master":
             return sqlite3.SQLITE_OK  # asked for a table-valued function's columns; SQLite itself refuses a real one
+        if R_TREE_TABLE.fullmatch(first or ""):
+            return sqlite3.SQLITE_OK  # an R*Tree prepares writes when it is opened; `query_only` refuses a real one
         if action == sqlite3.SQLITE_FUNCTION:
             self.refusal = f"the function {second} is not allowed"
         else:

@@ -128,6 +128,7 @@ def test_prompts_share_their_opening_so_that_a_prefix_cache_serves_every_turn() 
         ("```sql\nSELECT 1", "SELECT 1"),
         ("```sql\nSELECT 1\n``", "SELECT 1\n``"),
         ("````sql\nSELECT 1\n```", "SELECT 1"),
+        ("```sql\nSELECT a\n\nFROM t\n\nThis query counts.", "SELECT a\n\nFROM t"),
         ("```sql\nSELECT 1\n\n```sql\nSELECT 2\n```", "SELECT 2"),
         ("```sql\nSELECT 1\n```\nor better\n```sql\nSELECT 2\n```\nas asked", "SELECT 2"),
         ("```sql\nSELECT 1\n```\nwhich gives\n```\n1 | 2\n```", "SELECT 1"),

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
@@ -79,6 +80,19 @@ def test_explain_runs(shop: Path) -> None:
 def test_table_valued_functions_that_read_run(shop: Path) -> None:
     assert run_query(shop, "SELECT name FROM pragma_table_info('item') LIMIT 1").rows == [("id",)]
     assert run_query(shop, "SELECT value FROM json_each('[7]')").rows == [(7,)]
+
+
+def test_an_r_tree_is_read_and_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "places.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "CREATE VIRTUAL TABLE place USING rtree(id, low, high);INSERT INTO place VALUES (1, 2, 3)"
+        )
+    assert run_query(path, "SELECT id FROM place WHERE low < 3").rows == [(1,)]
+    before = path.read_bytes()
+    with pytest.raises(QueryFailed, match="readonly"):
+        run_query(path, "WITH one AS (SELECT 1) DELETE FROM place_node")
+    assert path.read_bytes() == before
 
 
 def test_a_semicolon_in_a_string_does_not_end_the_statement(shop: Path) -> None:
