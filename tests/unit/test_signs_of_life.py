@@ -10,7 +10,7 @@ from spider.signs_of_life import signs_of_life
 
 
 def test_long_work_says_that_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="spider.signs_of_life")
     with signs_of_life("waiting", seconds=0.01):
         deadline = time.monotonic() + 30
         while not caplog.messages and time.monotonic() < deadline:
@@ -19,7 +19,7 @@ def test_long_work_says_that_it_goes_on(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_short_work_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="spider.signs_of_life")
     with signs_of_life("waiting", seconds=1):
         pass
     time.sleep(1.2)
