@@ -40,7 +40,7 @@ from spider.prompts import (
 
 logger = logging.getLogger(__name__)
 
-_PIECES = re.compile(r"'[^']*'|\"[^\"]*\"|[^\s'\"]+")  # of a query, without the blanks that mean nothing
+_PIECES = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]|[^\s'\"`\[]+|\S")  # of a query, blanks between
 AGENT = "sql_agent"  # where a run's configuration holds its agent
 
 Messages = list[dict[str, str]]

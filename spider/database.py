@@ -154,6 +154,8 @@ def failure(error: QueryFailed, max_chars: int) -> Execution:
 def rows_execution(columns: Sequence[str], rows: Sequence[tuple[object, ...]], more: bool, max_chars: int) -> Execution:
     """The execution of a query that gave `rows`; `more` says that they are only its first."""
     names = tuple(columns)
+    if more and not rows:
+        return Execution("error", "Error: a row is too large to be shown."[:max_chars], names)
     if not rows:
         return Execution(
             "no_rows", f"No rows. Columns: {' | '.join(cell_text(name) for name in names)}"[:max_chars], names

@@ -56,8 +56,8 @@ _STATEMENT = (
     r"(?:SELECT|WITH|VALUES|EXPLAIN|INSERT|UPDATE|DELETE|REPLACE|CREATE|ALTER|DROP|ATTACH|DETACH|PRAGMA|BEGIN|COMMIT"
     r"|ROLLBACK|VACUUM|REINDEX|ANALYZE|TRUNCATE|GRANT|SHOW|DESCRIBE)\b"
 )
-_COMMENT = r"(?:--[^\n]*(?:\n|$)|/\*.*?\*/)"
-_STARTS_STATEMENT = re.compile(rf"(?:\s|\(|{_COMMENT})*{_STATEMENT}", re.IGNORECASE | re.DOTALL)
+_COMMENT = r"(?:--[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/)"
+_STARTS_STATEMENT = re.compile(rf"(?:\s|\(|{_COMMENT})*+{_STATEMENT}", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\w+\s*(?:\.{2,}|…|<[^>]*>|\[[^\]]*\])?\s*;?", re.DOTALL)
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _CLOSING = re.compile(r"\n[ \t]*(?:`{3,}|~{3,})$|\*\*$")  # a fence too short to close its block, or bold type
@@ -67,9 +67,13 @@ _BARE_ANY_CASE = re.compile(rf"(?im)(?:^[ \t>*-]*|:\s*|`)({_BARE.pattern})")
 _SENTENCE_LINE = re.compile(r"[A-Z][a-z']+ [\w'`\",-]+ .*[.:!?]$|[A-Z][a-z]+:")
 _PROSE_AFTER = re.compile(rf"(?m)\n[ \t]*\n(?={_SENTENCE_LINE.pattern})")
 _QUOTED = re.compile(r"'(?:[^']|'')*'?|\"(?:[^\"]|\"\")*\"?|\[[^\]\n]*\]")
-_CLAUSE = re.compile(r"(?:FROM|(?:\w+\s+){0,2}JOIN|WHERE|GROUP\s+BY|HAVING|ORDER\s+BY|LIMIT|UNION|INTERSECT|EXCEPT)\b")
+_CLAUSE = re.compile(  # a line that goes on with a query, and isn't a sentence about it
+    r"(?:FROM|(?:(?:NATURAL|LEFT|RIGHT|FULL|INNER|OUTER|CROSS)\s+)*JOIN|WHERE|GROUP\s+BY|HAVING|ORDER\s+BY|LIMIT|UNION"
+    r"|INTERSECT|EXCEPT)\b.*(?<![.:!?])$",
+    re.MULTILINE,
+)
 _VERDICT = re.compile(r"\bthe query is (in)?correct\b", re.IGNORECASE)
-_MARKUP = re.compile(r"</?[A-Za-z]+(?:\s+\w+=[^<>]*)?/?>|[*`~#<>\\\"'\u2018\u2019\u201c\u201d]")
+_MARKUP = re.compile(r"</?[A-Za-z]+(?:\s+[\w-]+=(?:\"[^\"\n]*\"|[^\s<>]+))*/?>|[*`~#<>\\\"'\u2018\u2019\u201c\u201d]")
 
 
 def write_messages(

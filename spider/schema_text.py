@@ -128,7 +128,7 @@ def _of_some_tables(
         def with_columns(count: int) -> str:
             names = {column.name for column in columns[:count]}
             some = replace(table, columns=tuple(column for column in table.columns if column.name in names))
-            return text_of([some], [*others, f"{len(table.columns) - count} columns of {table.name}"])
+            return text_of([some], [f"{len(table.columns) - count} columns of {table.name}", *others])
 
         if text := _longest(with_columns, len(columns) - 1, max_chars):
             return text

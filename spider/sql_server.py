@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
@@ -154,8 +155,10 @@ class ServerDatabase:
     def _within_limits(self, result: CursorResult[Any]) -> tuple[list[Row], bool]:
         """The first rows, long cells cut, and whether there are more."""
         rows: list[Row] = []
-        room = self.limits.max_total_bytes
+        room, given_up = self.limits.max_total_bytes, time.monotonic() + self.limits.seconds + END_SECONDS
         for row in result.yield_per(FETCHED_ROWS):
+            if time.monotonic() > given_up:
+                raise QueryTimeout(self.limits.seconds)
             cells = tuple(_cut(cell, self.limits.max_cell_bytes) for cell in row)
             room -= sum(len(cell) if isinstance(cell, str | bytes) else CELL_BYTES for cell in cells)
             if room < 0 or len(rows) == self.limits.max_rows:
@@ -258,6 +261,7 @@ def _ended_after(connection: Connection, seconds: float) -> Iterator[None]:
         yield
         return
     timer = threading.Timer(seconds, cancel)
+    timer.daemon = True  # a server that can't be reached must not hold up this process's end
     timer.start()
     try:
         yield

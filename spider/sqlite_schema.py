@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 SAMPLE_ROWS = 50  # the first rows of a table, in which sample values are looked for
 SAMPLE_LIMITS = Limits(seconds=1.0)
-_CREATE = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*CREATE\b", re.IGNORECASE | re.DOTALL)
+_CREATE = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*+CREATE\b", re.IGNORECASE)
 SCRIPT_STEPS = 10_000_000  # of SQLite's virtual machine: how long a schema.sql may run
 
 

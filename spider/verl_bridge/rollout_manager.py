@@ -34,8 +34,8 @@ POLL_SECONDS = 0.1
 """Seconds between two looks at the store for finished rollouts."""
 
 LOOKED_AT = 128
-"""Rollouts that a look asks for, the first ones queued: later ones wait until there is a runner for them. Asking for
-512 takes 22 ms of the driver's one thread."""
+"""Rollouts that a look asks for, the first ones queued: with as many runners or fewer, no other can have ended. Asking
+for 512 takes 22 ms of the driver's one thread."""
 
 
 @dataclass(frozen=True)

@@ -118,6 +118,12 @@ def test_blanks_inside_a_text_make_another_query(chat_server: ChatServer, pets: 
     assert len(chat_server.requests) == 4
 
 
+def test_a_closed_quote_makes_another_query(chat_server: ChatServer, pets: Path) -> None:
+    chat_server.say("```sql\nSELECT count(*) FROM pet'\n```", WRONG, COUNT, RIGHT)
+    assert ask(chat_server, pets)["query"] == "SELECT count(*) FROM pet"
+    assert len(chat_server.requests) == 4
+
+
 def test_a_reply_without_a_query_gets_its_own_feedback(chat_server: ChatServer, pets: Path) -> None:
     chat_server.say("I don't know.", COUNT, RIGHT)
     state = ask(chat_server, pets)

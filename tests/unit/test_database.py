@@ -56,6 +56,11 @@ def test_more_bytes_than_are_read_are_said_to_be_more_rows(path: Path) -> None:
     assert execution.text.endswith(f" of more than {len(execution.rows)} rows)")
 
 
+def test_a_row_that_is_too_large_is_not_said_to_be_missing(path: Path) -> None:
+    execution = SQLiteDatabase(path, Limits(max_total_bytes=1000)).execute("SELECT hex(zeroblob(2000))")
+    assert (execution.kind, execution.text) == ("error", "Error: a row is too large to be shown.")
+
+
 def test_a_long_value_is_cut(database: Database) -> None:
     lines = database.execute("SELECT printf('%.*c', 5000, 'x') AS v").text.splitlines()
     assert lines[1].endswith("…")

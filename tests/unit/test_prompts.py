@@ -15,6 +15,7 @@ from spider.prompts import (
     rewrite_messages,
     write_messages,
 )
+from tests.timing import within
 
 SCHEMA = "CREATE TABLE pet (\nid INTEGER PRIMARY KEY,\nname TEXT\n);"
 QUESTION = "How many pets are there?"
@@ -161,6 +162,8 @@ def test_the_last_fenced_query_is_extracted(reply: str, query: str) -> None:
         ("SELECT name FROM pet\n```\nname\nRex\n```", "SELECT name FROM pet"),
         ("SELECT name\n\nFROM pet\n\nWHERE id = 1\n\nThis is it.", "SELECT name\n\nFROM pet\n\nWHERE id = 1"),
         ("The query is **SELECT name FROM pet**", "SELECT name FROM pet"),
+        ("SELECT a FROM b\n\nGROUP BY groups the rows per country.", "SELECT a FROM b"),
+        ("SELECT a FROM b\n\nA LEFT JOIN is used here", "SELECT a FROM b"),
     ],
 )
 def test_a_bare_query_is_found_in_prose(reply: str, query: str) -> None:
@@ -187,6 +190,11 @@ def test_a_bare_query_is_found_in_prose(reply: str, query: str) -> None:
 )
 def test_a_reply_without_a_query_gives_an_empty_one(reply: str | list[str]) -> None:
     assert extract_query(reply) == ""
+
+
+def test_many_comments_take_no_time() -> None:
+    reply = f"```sql\n{'/* a */ ' * 60}nothing\n```"
+    assert within(2, lambda: extract_query(reply))
 
 
 def test_parts_of_a_reply_are_joined() -> None:
@@ -238,6 +246,7 @@ def test_a_last_verdict_of_correct_counts(reply: str) -> None:
         "**The query is** *incorrect*",
         "THE QUERY IS CORRECT. On reflection, THE QUERY IS INCORRECT.",
         "THE QUERY IS CORRECTED",
+        "THE QUERY IS CORRECT. but <limit n=3 fails. THE QUERY IS INCORRECT. see col >",
         'THE QUERY IS CORRECT. Hmm: THE QUERY IS <font color="red">INCORRECT</font>',
         "End with THE QUERY IS CORRECT. or THE QUERY IS INCORRECT.",
     ],
