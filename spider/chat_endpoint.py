@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from opentelemetry import trace
 
-from spider.endpoint_http import RETRIES, EndpointError, Options, call, not_the_api
+from spider.endpoint_http import RETRIES, TIMEOUT_SECONDS, EndpointError, Options, call, not_the_api
 from spider.prompts import Reply
 from spider.server_flags import DEFAULT_PORT
 
@@ -70,17 +70,14 @@ class ChatEndpoint:
             span.set_attributes(attributes)
         return completion
 
-    def models(self, timeout: float | None = None) -> list[str]:
-        """Names of the models that the endpoint serves.
+    def models(self, timeout: float = TIMEOUT_SECONDS) -> list[str]:
+        """Names of the models that the endpoint serves, asked for so many seconds at most.
 
         Raises:
             EndpointError: it doesn't answer.
         """
         try:
-            return [
-                model["id"]
-                for model in self._call("models", options=_options({"timeout": timeout} if timeout else {}))["data"]
-            ]
+            return [model["id"] for model in self._call("models", options={"timeout": timeout})["data"]]
         except (KeyError, TypeError) as error:
             raise not_the_api(self.base_url) from error
 

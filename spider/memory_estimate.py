@@ -10,6 +10,7 @@ from itertools import product
 
 from spider.model_shapes import ModelShape
 from spider.preset_changes import LORA_MAX_TOKENS, LORA_RANK, LORA_VLLM_SHARE
+from spider.verl_overrides import PACKED_ENGINE, SHARED_PROMPTS
 
 GIB = 1024**3
 FP32, BF16 = 4, 2
@@ -27,8 +28,6 @@ to two numbers of the forward pass's precision."""
 
 FUSED_TOKENS = 1024
 """Tokens whose logits verl's fused kernels compute at once. Assumed, not measured."""
-
-PACKED_ENGINE, SHARED_PROMPTS = "spider.verl_bridge.packed_engine", "varlen_shared"
 
 CONTEXTS_GIB = 2.0
 """What two CUDA contexts, vLLM's CUDA graphs and its sleeping allocator keep. Assumed, not measured."""

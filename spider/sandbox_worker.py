@@ -225,8 +225,7 @@ class Session:
                     cells_cut = cells_cut or cut != fetched
                     fetched, chunk = cut, marshal.dumps(cut, MARSHAL_VERSION)
                 if total + len(chunk) > max_total:
-                    kept, total = rows_within(fetched, max_total - total), max_total
-                    fetched, more = fetched[:kept], True
+                    fetched, more = fetched[: rows_within(fetched, max_total - total)], True
                     chunk = marshal.dumps(fetched, MARSHAL_VERSION)
                 rows, total = rows + len(fetched), total + len(chunk)
                 chunks.append(chunk)

@@ -58,6 +58,10 @@ class Table:
     is_view: bool = False
 
 
+TextOf = Callable[[Sequence[Table], Sequence[str]], str]
+"""The schema of tables, with the names that it leaves out."""
+
+
 def quote_sqlite(name: str) -> str:
     """`name` as a query must write it: quoted when it is reserved or more than ASCII letters, digits and ``_``."""
     if _PLAIN_NAME.fullmatch(name) and name.upper() not in SQLITE_RESERVED:
@@ -106,7 +110,7 @@ def _of_some_tables(
     shown: Sequence[Table],
     question: str,
     max_chars: int,
-    text_of: Callable[[Sequence[Table], Sequence[str]], str],
+    text_of: TextOf,
 ) -> str:
     """As many of the tables as fit, those first that have to do with the question; else as many columns of one."""
     kept = sorted(shown, key=_relevance(shown, question), reverse=True)
@@ -116,23 +120,26 @@ def _of_some_tables(
         left_out = [table.name for table in tables if table.name not in names]
         return text_of([table for table in shown if table.name in names], left_out)
 
-    if text := _longest(with_tables, len(kept) - 1, max_chars):
-        return text
-    if kept:
-        table = kept[0]
-        keys = {name for key in table.foreign_keys for name in key.columns} | set(table.primary_key)
-        words = _words(question)
-        columns = sorted(table.columns, key=lambda c: 2 * len(words & _words(c.name)) + (c.name in keys), reverse=True)
-        others = [other.name for other in tables if other.name != table.name]
+    return (
+        _longest(with_tables, len(kept) - 1, max_chars)
+        or _of_some_columns(tables, kept[0], question, max_chars, text_of)
+        or _left_out_note([table.name for table in tables], max_chars)
+    )
 
-        def with_columns(count: int) -> str:
-            names = {column.name for column in columns[:count]}
-            some = replace(table, columns=tuple(column for column in table.columns if column.name in names))
-            return text_of([some], [f"{len(table.columns) - count} columns of {table.name}", *others])
 
-        if text := _longest(with_columns, len(columns) - 1, max_chars):
-            return text
-    return _left_out_note([table.name for table in tables], max_chars)
+def _of_some_columns(tables: Sequence[Table], table: Table, question: str, max_chars: int, text_of: TextOf) -> str:
+    """As many columns of one table as fit; ``""`` when not even one does."""
+    keys = {name for key in table.foreign_keys for name in key.columns} | set(table.primary_key)
+    words = _words(question)
+    columns = sorted(table.columns, key=lambda c: 2 * len(words & _words(c.name)) + (c.name in keys), reverse=True)
+    others = [other.name for other in tables if other.name != table.name]
+
+    def with_columns(count: int) -> str:
+        names = {column.name for column in columns[:count]}
+        some = replace(table, columns=tuple(column for column in table.columns if column.name in names))
+        return text_of([some], [f"{len(table.columns) - count} columns of {table.name}", *others])
+
+    return _longest(with_columns, len(columns) - 1, max_chars)
 
 
 def _longest(text_of: Callable[[int], str], most: int, max_chars: int) -> str:

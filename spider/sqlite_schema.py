@@ -6,20 +6,19 @@ A file that can't be read is described by the `schema.sql` beside it.
 from __future__ import annotations
 
 import logging
-import re
 import sqlite3
 from contextlib import closing, suppress
 from functools import lru_cache
 from pathlib import Path
 
 from spider.sandbox import Limits, QueryFailed, run_query
+from spider.sandbox_worker import first_word
 from spider.schema_text import SAMPLES, Column, ForeignKey, Table, sample_literal
 
 logger = logging.getLogger(__name__)
 
 SAMPLE_ROWS = 50  # the first rows of a table, in which sample values are looked for
 SAMPLE_LIMITS = Limits(seconds=1.0)
-_CREATE = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*+CREATE\b", re.IGNORECASE)
 SCRIPT_STEPS = 10_000_000  # of SQLite's virtual machine: how long a schema.sql may run
 
 
@@ -62,7 +61,7 @@ def _run_script(connection: sqlite3.Connection, script: str) -> None:
         statement += piece + ";"
         if not sqlite3.complete_statement(statement):
             continue
-        if _CREATE.match(statement):
+        if first_word(statement) == "CREATE":
             with suppress(sqlite3.Error, sqlite3.Warning):
                 connection.execute(statement)
         statement = ""

@@ -5,6 +5,8 @@ from pathlib import Path
 from spider.presets import Preset, model_path
 from spider.server_flags import CPU_EXECUTOR
 
+PACKED_ENGINE, SHARED_PROMPTS = "spider.verl_bridge.packed_engine", "varlen_shared"
+
 LORA_ALPHA = 32
 """The adapters' output is scaled by this over their rank, so that one learning rate suits every rank."""
 
@@ -98,9 +100,9 @@ def _engine(device: str) -> dict[str, object]:
         return {"override_config": {"attn_implementation": "sdpa"}}
     # verl's own engine takes log-probabilities token by token in Python where flash-attn is missing.
     return {
-        "external_lib": "spider.verl_bridge.packed_engine",
+        "external_lib": PACKED_ENGINE,
         # Prompts computed once for all their responses: not yet tried with the flash kernel.
-        "override_config": {"attn_implementation": "varlen_shared" if device == "cpu" else "varlen"},
+        "override_config": {"attn_implementation": SHARED_PROMPTS if device == "cpu" else "varlen"},
     }
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from benchmarks.chat_server import ChatServer
+
 
 def has_gpu() -> bool:
     """Whether nvidia-smi lists a GPU."""
@@ -37,3 +39,10 @@ def root_logger() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+
+
+@pytest.fixture
+def chat_server() -> Iterator[ChatServer]:
+    server = ChatServer()
+    yield server
+    server.close()

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.chat_server import ChatServer
 from spider.ports import free_port
 from tests.served_model import Served, serve_and_ask
 from tests.training_run import Run, clean_up, five_steps
@@ -27,13 +26,6 @@ CREATE TABLE pet (id INTEGER PRIMARY KEY, name TEXT, kind TEXT, age INTEGER, own
 INSERT INTO owner VALUES (1, 'Ann'), (2, 'Bo');
 INSERT INTO pet VALUES (1, 'Rex', 'dog', 3, 1), (2, 'Tom', 'cat', NULL, 2), (3, 'Ada', 'dog', 9, 1);
 """
-
-
-@pytest.fixture
-def chat_server() -> Iterator[ChatServer]:
-    server = ChatServer()
-    yield server
-    server.close()
 
 
 @pytest.fixture

@@ -52,34 +52,24 @@ def test_a_server_that_says_nothing_times_out() -> None:
         (200, "the model is loading", "rejected"),
     ],
 )
-def test_a_refusal_has_the_servers_message_and_a_reason(status: int, message: str, reason: str) -> None:
-    server = ChatServer()
-    server.say((status, {"error": {"message": message}}))
-    try:
-        with pytest.raises(EndpointError) as caught:
-            ChatEndpoint(server.url, "m", retries=0).complete([{"role": "user", "content": "Hi"}])
-    finally:
-        server.close()
+def test_a_refusal_has_the_servers_message_and_a_reason(
+    chat_server: ChatServer, status: int, message: str, reason: str
+) -> None:
+    chat_server.say((status, {"error": {"message": message}}))
+    with pytest.raises(EndpointError) as caught:
+        ChatEndpoint(chat_server.url, "m", retries=0).complete([{"role": "user", "content": "Hi"}])
     assert (str(caught.value), caught.value.reason) == (message, reason)
 
 
 @pytest.mark.parametrize("content", [5, [None], {"text": "a"}])
-def test_content_that_is_no_text_is_not_the_api(content: object) -> None:
-    server = ChatServer()
-    server.say((200, {"choices": [{"message": {"content": content}}]}))
-    try:
-        with pytest.raises(EndpointError, match="is not the OpenAI API's"):
-            ChatEndpoint(server.url, "m", retries=0).complete([{"role": "user", "content": "Hi"}])
-    finally:
-        server.close()
+def test_content_that_is_no_text_is_not_the_api(chat_server: ChatServer, content: object) -> None:
+    chat_server.say((200, {"choices": [{"message": {"content": content}}]}))
+    with pytest.raises(EndpointError, match="is not the OpenAI API's"):
+        ChatEndpoint(chat_server.url, "m", retries=0).complete([{"role": "user", "content": "Hi"}])
 
 
-def test_counts_that_are_no_numbers_are_left_out() -> None:
-    server = ChatServer()
+def test_counts_that_are_no_numbers_are_left_out(chat_server: ChatServer) -> None:
     reply = {"choices": [{"message": {"content": "Hi"}}], "usage": {"prompt_tokens": "x", "completion_tokens": 2}}
-    server.say((200, reply))
-    try:
-        completion = ChatEndpoint(server.url, "m", retries=0).complete([{"role": "user", "content": "Hi"}])
-    finally:
-        server.close()
+    chat_server.say((200, reply))
+    completion = ChatEndpoint(chat_server.url, "m", retries=0).complete([{"role": "user", "content": "Hi"}])
     assert completion.usage == {"completion_tokens": 2}
