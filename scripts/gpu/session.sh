@@ -55,9 +55,11 @@ sample)
 spider)
     shared=()
     if python3 -m pytest tests/gpu/test_varlen_attention.py -q -p no:cacheprovider > /tmp/tests_attention.log 2>&1; then
-        shared=(--set actor_rollout_ref.model.override_config.attn_implementation=varlen_shared)
+        # A pass of shared prompts holds more logits: three runs' passes of 32,768 tokens would fill the card.
+        shared=(--set actor_rollout_ref.model.override_config.attn_implementation=varlen_shared
+            --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384)
     fi
-    export STEPS=${STEPS:-60} FREQ=${FREQ:-15}
+    export STEPS=${STEPS:-80} FREQ=${FREQ:-20}
     NODES=write bash scripts/gpu/learning.sh spider "${shared[@]}"
     NAME=spider-8e-5 RATE=8e-5 NODES=write bash scripts/gpu/learning.sh spider "${shared[@]}"
     CUDA_VISIBLE_DEVICES=$(($(nvidia-smi -L | wc -l) - 1)) NODES=all BATCH=32 \
