@@ -101,8 +101,7 @@ def _engine(device: str) -> dict[str, object]:
     # verl's own engine takes log-probabilities token by token in Python where flash-attn is missing.
     return {
         "external_lib": PACKED_ENGINE,
-        # Prompts computed once for all their responses: not yet tried with the flash kernel.
-        "override_config": {"attn_implementation": SHARED_PROMPTS if device == "cpu" else "varlen"},
+        "override_config": {"attn_implementation": SHARED_PROMPTS},
     }
 
 

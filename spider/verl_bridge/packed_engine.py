@@ -76,8 +76,7 @@ class PackedEngine(StockEngine):
         tensordict_utils.assign_non_tensor(data, **settings)
         keeps = forward_only or tensordict_utils.get_non_tensor_data(data, key="return_model_output", default=False)
         results: list[dict[str, Any]] = []
-        for rows in plan:
-            micro_batch = tensordict_utils.index_select_tensor_dict(data, rows)
+        for micro_batch in shared_prompts.take_rows(data, plan):
             last = len(results) == len(plan) - 1
             with torch.no_grad() if forward_only else self._gradient_sync_context(is_last_micro_batch=last):
                 loss, result = self.forward_step(micro_batch, loss_function=loss_function, forward_only=forward_only)

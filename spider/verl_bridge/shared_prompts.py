@@ -8,11 +8,12 @@ depends on what comes before it alone. Rows with one prompt come into one micro-
 `spider.verl_bridge.packed_engine` does so for models whose attention is called `SHARED`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import distributed
+from verl.utils import tensordict_utils
 from verl.utils.device import get_device_name
 
 if TYPE_CHECKING:
@@ -153,6 +154,23 @@ def _most(count: int, rows: int, dp_group: distributed.ProcessGroup | None) -> i
     if most > fewest_rows:
         raise ValueError(f"a process has {fewest_rows} rows, another one {most} micro-batches")
     return most
+
+
+def take_rows(data: "TensorDict", plan: Iterable[Sequence[int]]) -> "Iterator[TensorDict]":
+    """Yield a batch's micro-batches, as verl's `index_select_tensor_dict` makes each.
+
+    That takes the rows of all fields apart anew each time: a second of a step that has 770 rows in 29 micro-batches.
+    """
+    fields = [(name, field) for name, field in data.items() if isinstance(field, torch.Tensor) and field.is_nested]
+    nested = {name: list(cast("Any", field).unbind()) for name, field in fields}
+    ragged = {name: getattr(field, "_ragged_idx", None) for name, field in fields}
+    others = data.exclude(*nested)
+    for rows in plan:
+        micro_batch = tensordict_utils.index_select_tensor_dict(others, list(rows))
+        for name, tensors in nested.items():
+            chosen = [tensors[row] for row in rows]
+            micro_batch[name] = tensordict_utils.nested_tensor_from_tensor_list(chosen, ragged[name])
+        yield micro_batch
 
 
 def prompts_and_responses(batch: "TensorDict") -> tuple[list[torch.Tensor], list[torch.Tensor]]:

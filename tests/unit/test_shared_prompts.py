@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tensordict import TensorDict
 from torch import distributed
 from transformers import MistralConfig, MistralForCausalLM
+from verl.utils import tensordict_utils
 from verl.workers.engine.fsdp import FSDPEngineWithLMHead, transformer_impl
 
 from spider.verl_bridge import packed_engine, shared_prompts
@@ -20,6 +21,7 @@ from spider.verl_bridge.shared_prompts import (
     plan_batch,
     plan_micro_batches,
     split_to,
+    take_rows,
 )
 from tests.engines import ask, make_batch, make_engine, random_tokens
 from tests.packing import SIZES, random_model, run_each, run_shared
@@ -117,6 +119,20 @@ def test_micro_batches_are_split_to_as_many_as_other_processes_make(count: int, 
     parts = split_to([[0, 1, 2], [3]], count)
     assert sorted(map(len, parts), reverse=True) == lengths
     assert sorted(row for rows in parts for row in rows) == [0, 1, 2, 3]
+
+
+def test_micro_batches_are_those_that_verl_selects() -> None:
+    rows = batch(temperature=0.7)
+    rows["rewards"] = torch.arange(6.0)
+    plan = [[0, 2, 5], [4, 1, 3]]
+    for ours, chosen in zip(take_rows(rows, plan), plan, strict=True):
+        stock = tensordict_utils.index_select_tensor_dict(rows, chosen)
+        assert ours.batch_size == stock.batch_size and set(ours.keys()) == set(stock.keys())
+        assert ours["temperature"] == stock["temperature"]
+        assert ours["rewards"].tolist() == stock["rewards"].tolist()
+        for name in ("input_ids", "position_ids", "prompts", "responses"):
+            for row, wanted in zip(ours[name].unbind(), stock[name].unbind(), strict=True):
+                assert row.tolist() == wanted.tolist()
 
 
 @pytest.fixture
