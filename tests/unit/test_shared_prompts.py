@@ -127,7 +127,8 @@ def test_micro_batches_are_those_that_verl_selects() -> None:
     plan = [[0, 2, 5], [4, 1, 3]]
     for ours, chosen in zip(take_rows(rows, plan), plan, strict=True):
         stock = tensordict_utils.index_select_tensor_dict(rows, chosen)
-        assert ours.batch_size == stock.batch_size and set(ours.keys()) == set(stock.keys())
+        assert ours.batch_size == stock.batch_size
+        assert set(ours.keys()) == set(stock.keys())
         assert ours["temperature"] == stock["temperature"]
         assert ours["rewards"].tolist() == stock["rewards"].tolist()
         for name in ("input_ids", "position_ids", "prompts", "responses"):
