@@ -91,7 +91,7 @@ class Preset:
     shaping: tuple[float, float, float] = (0.05, 0.1, 0.15)
 
 
-QWEN = Preset(model="Qwen/Qwen2.5-Coder-1.5B-Instruct", n_runners=32)
+QWEN = Preset(model="Qwen/Qwen2.5-Coder-1.5B-Instruct", n_runners=128)
 
 SMOLLM2 = Preset(
     model="SmolLM2-135M-Instruct",
@@ -107,7 +107,7 @@ SMOLLM2 = Preset(
     lr_schedule="cosine",
     warmup_steps=3,
     mini_batch_size=64,
-    max_token_len=12288,
+    max_token_len=16384,
     gradient_checkpointing=False,
     steps=44,
     epochs=1,

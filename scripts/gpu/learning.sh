@@ -5,8 +5,8 @@
 #   bash scripts/gpu/learning.sh spider [FLAGS…]     # on Spider in /tmp/spider: the writer alone, and every node
 #
 # FLAGS are train_sql_agent's. CUDA_VISIBLE_DEVICES picks the card; RATE (the highest learning rate), BATCH (questions a
-# step), STEPS and FREQ (steps between validations) take the place of smollm2's own; SEEDS or NODES and NAME (the runs'
-# prefix) change what runs.
+# step), STEPS, FREQ (steps between validations) and TOKENS (of a pass) take the place of smollm2's own; SEEDS or NODES
+# and NAME (the runs' prefix) change what runs.
 set -euo pipefail
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit 0; fi
 cd "$(dirname "$0")/../.."
@@ -14,7 +14,7 @@ export KV_BYTES=${KV_BYTES:-3000000000}
 kind=${1:-}
 shift || true
 common=(--set trainer.save_freq=-1
-    --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=32768)
+    --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu="${TOKENS:-32768}")
 if [[ ${BATCH:-} ]]; then
     common+=(--set data.train_batch_size="$BATCH" --set actor_rollout_ref.actor.ppo_mini_batch_size="$BATCH")
 fi

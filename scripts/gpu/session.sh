@@ -4,8 +4,8 @@
 #   . scripts/gpu/prepare.sh && setsid nohup bash scripts/gpu/session.sh sample > /tmp/session.log 2>&1 &
 #
 # sample: learning on the sample, three seeds; then whole steps of Qwen2.5-Coder-1.5B's shape and tests/gpu. spider:
-# learning on Spider by the writer alone, at two rates, and by every node (on a second card, where there is one), with
-# prompts computed once if the attention's tests pass; then steps of Qwen's shape in the same way, and tests/gpu.
+# learning on Spider with a KL term, by the writer alone at two strengths and by every node (why: docs/results); then
+# steps of Qwen's shape and tests/gpu.
 # serving: a served model answers three questions. qwen, on two cards: steps without old log-probs, without and with a
 # lighter optimizer, while tests/gpu run on the second; then on both.
 set -uo pipefail
@@ -22,7 +22,7 @@ tests() {
     date "+tests/gpu ended %T"
 }
 qwen() {
-    python3 -m benchmarks.gpu_step qwen --steps 4 --n ${N:-4} --gpus "${GPUS:-1}" --name "$1" -- --n-runners 128 \
+    python3 -m benchmarks.gpu_step qwen --steps 4 --n ${N:-4} --gpus "${GPUS:-1}" --name "$1" -- \
         --set actor_rollout_ref.model.enable_gradient_checkpointing=false "${@:2}"
     date "+$1 ended %T"
 }
@@ -43,6 +43,7 @@ serving() {
 }
 bypass=(--set algorithm.rollout_correction.bypass_mode=true)
 actor=actor_rollout_ref.actor
+kl=(--set $actor.use_kl_loss=true --set $actor.kl_loss_type=low_var_kl)
 light=(--set "$actor.optim.override_optimizer_config={fused: true}" --set $actor.fsdp_config.reshard_after_forward=false)
 
 case ${1:-} in
@@ -53,19 +54,13 @@ sample)
     tests
     ;;
 spider)
-    shared=()
-    if python3 -m pytest tests/gpu/test_varlen_attention.py -q -p no:cacheprovider > /tmp/tests_attention.log 2>&1; then
-        # A pass of shared prompts holds more logits: three runs' passes of 32,768 tokens would fill the card.
-        shared=(--set actor_rollout_ref.model.override_config.attn_implementation=varlen_shared
-            --set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384)
-    fi
-    export STEPS=${STEPS:-80} FREQ=${FREQ:-20}
-    NODES=write bash scripts/gpu/learning.sh spider "${shared[@]}"
-    NAME=spider-8e-5 RATE=8e-5 NODES=write bash scripts/gpu/learning.sh spider "${shared[@]}"
-    CUDA_VISIBLE_DEVICES=$(($(nvidia-smi -L | wc -l) - 1)) NODES=all BATCH=32 \
-        bash scripts/gpu/learning.sh spider "${shared[@]}"
+    export STEPS=${STEPS:-80} FREQ=${FREQ:-20} TOKENS=16384 # three runs' passes of 32,768 tokens would fill the card
+    NAME=spider-kl-0.05 NODES=write bash scripts/gpu/learning.sh spider "${kl[@]}" --set $actor.kl_loss_coef=0.05
+    NAME=spider-kl-0.2 NODES=write bash scripts/gpu/learning.sh spider "${kl[@]}" --set $actor.kl_loss_coef=0.2
+    NODES=all BATCH=32 TOKENS=32768 bash scripts/gpu/learning.sh spider "${kl[@]}" --set $actor.kl_loss_coef=0.05 \
+        --set $actor.loss_agg_mode=token-mean
     until_ended spider
-    qwen qwen-shared "${bypass[@]}" "${light[@]}" "${shared[@]}"
+    qwen qwen-preset
     tests
     ;;
 serving)

@@ -17,10 +17,11 @@ verl prefers an engine that is registered for a vendor's devices, so its own sta
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
+from torch.distributed.fsdp import CPUOffloadPolicy
 from verl.utils import tensordict_utils
 from verl.utils.device import get_device_id
 from verl.workers.engine import EngineRegistry
-from verl.workers.engine.fsdp import FSDPEngineWithLMHead
+from verl.workers.engine.fsdp import FSDPEngineWithLMHead, transformer_impl
 from verl.workers.engine.utils import postprocess_batch_func
 
 from spider.verl_bridge import shared_prompts, varlen_attention
@@ -145,6 +146,12 @@ class PackedEngine(StockEngine):
         return responses is not None and responses.is_nested
 
 
+def offload_policy(pin_memory: bool = True) -> CPUOffloadPolicy:
+    """Where a reference model's weights wait: in memory pinned for an accelerator, as verl asks, if there is one."""
+    return CPUOffloadPolicy(pin_memory=pin_memory and torch.accelerator.is_available())
+
+
+cast("Any", transformer_impl).CPUOffloadPolicy = offload_policy
 EngineRegistry.register(
     model_type="language_model", backend=["fsdp", "fsdp2"], device=["cuda"], vendor=["nvidia", "cpu"]
 )(PackedEngine)

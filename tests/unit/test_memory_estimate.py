@@ -105,14 +105,14 @@ def test_checkpointing_saves_most_activations() -> None:
 
 
 def test_where_prompts_are_shared_a_pass_holds_the_logits_of_more_responses() -> None:
-    shared = f"qwen {SETTING}.model.override_config.attn_implementation=varlen_shared"
-    rows, groups = (estimate(*planned(command), 79)["update"]["logits"] for command in ("qwen", shared))
+    whole_rows = f"qwen {SETTING}.model.override_config.attn_implementation=varlen"
+    rows, groups = (estimate(*planned(command), 79)["update"]["logits"] for command in (whole_rows, "qwen"))
     one, four = 2048 / (4096 + 2048), 4 * 2048 / (4096 + 4 * 2048)
     assert groups / rows == pytest.approx(four / one)
 
 
 def test_logits_of_responses_alone_take_less_than_all() -> None:
-    plan, shape = planned("qwen")
+    plan, shape = planned(f"qwen {SETTING}.model.override_config.attn_implementation=varlen")
     stock = dataclasses.replace(plan, packed_engine=False)
     assert plan.packed_engine
     assert estimate(plan, shape, 79)["update"]["logits"] < estimate(stock, shape, 79)["update"]["logits"]

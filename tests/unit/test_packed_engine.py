@@ -1,10 +1,12 @@
 """Logits at the responses alone give the log-probabilities, entropies and gradients that verl's own engine gives."""
 
+from typing import Any, cast
+
 import pytest
 import torch
 from tensordict import TensorDict
 from verl.workers.engine import EngineRegistry
-from verl.workers.engine.fsdp import FSDPEngineWithLMHead
+from verl.workers.engine.fsdp import FSDPEngineWithLMHead, transformer_impl
 
 from benchmarks.gpu_update import make_pass
 from spider.verl_bridge.packed_engine import PackedEngine, response_positions
@@ -37,6 +39,11 @@ def test_other_requests_are_left_to_verls_own_engine(flag: str) -> None:
     inputs, args = engine.prepare_model_inputs(micro_batch(1.0, **{flag: True}))
     assert "logits_to_keep" not in inputs
     assert "positions" not in args
+
+
+def test_a_reference_models_weights_are_pinned_only_where_there_is_an_accelerator() -> None:
+    policy = cast("Any", transformer_impl).CPUOffloadPolicy(pin_memory=True)  # as verl's engine calls it
+    assert policy.pin_memory == torch.accelerator.is_available()
 
 
 def test_positions_are_those_before_each_response_token() -> None:

@@ -132,7 +132,7 @@ def test_micro_batches_are_those_that_verl_selects() -> None:
         assert ours["temperature"] == stock["temperature"]
         assert ours["rewards"].tolist() == stock["rewards"].tolist()
         for name in ("input_ids", "position_ids", "prompts", "responses"):
-            for row, wanted in zip(ours[name].unbind(), stock[name].unbind(), strict=True):
+            for row, wanted in zip(ours[name].unbind(0), stock[name].unbind(0), strict=True):
                 assert row.tolist() == wanted.tolist()
 
 
