@@ -45,6 +45,9 @@ bypass=(--set algorithm.rollout_correction.bypass_mode=true)
 actor=actor_rollout_ref.actor
 kl=(--set $actor.use_kl_loss=true --set $actor.kl_loss_type=low_var_kl)
 light=(--set "$actor.optim.override_optimizer_config={fused: true}" --set $actor.fsdp_config.reshard_after_forward=false)
+# vLLM's own default for one card; verl asks for a process more.
+executor=actor_rollout_ref.rollout.engine_kwargs.vllm.distributed_executor_backend
+uniproc=(--set $executor=vllm.v1.executor.uniproc_executor.UniProcExecutor)
 
 case ${1:-} in
 sample)
@@ -60,6 +63,7 @@ spider)
     NODES=all BATCH=32 TOKENS=32768 bash scripts/gpu/learning.sh spider "${kl[@]}" --set $actor.kl_loss_coef=0.05 \
         --set $actor.loss_agg_mode=token-mean
     until_ended spider
+    qwen qwen-uniproc "${bypass[@]}" "${light[@]}" "${uniproc[@]}"
     qwen qwen-preset
     tests
     ;;
