@@ -9,7 +9,8 @@ means are shown. A step's seconds are those from one step's metrics to the next 
 of them is everything else.
 
 MFU is the update's arithmetic (`benchmarks.gpu_shape.training_flops`, attention at the rows' mean length) over its
-seconds times 990 TFLOP/s and GPU; beside it what verl's own counter says. Idle is what nvidia-smi's utilisation, five
+seconds times 990 TFLOP/s and GPU: of whole rows, and with each prompt's counted once, as the engine computes it;
+beside them what verl's own counter says. Idle is what nvidia-smi's utilisation, five
 times a second over the counted steps, leaves to 100 %. Results go to ``benchmarks/results/`` as JSON, after each run.
 """
 
@@ -198,10 +199,14 @@ def summarise(steps: list[Step], started: float, gpus: int, config: PretrainedCo
     seconds = {phase: mean(name) for phase, name in PHASES.items()}
     step = (steps[-1].seen - steps[0].seen) / (len(steps) - 1)
     seconds["everything else"] = step - sum(seconds.values())
-    rows, prompts, responses = (mean(f"agent/{name}") for name in ("rows", "prompt_tokens", "response_tokens"))
+    counts = ("rows", "prompt_tokens", "distinct_prompt_tokens", "response_tokens")
+    rows, prompts, distinct, responses = (mean(f"agent/{name}") for name in counts)
     calls = mean("agent/rollouts") * mean("agent/calls_per_rollout")
     count, length, response = round(rows), round((prompts + responses) / rows), round(responses / rows)
     flops = training_flops(config, [length] * count, [response] * count)
+    prompt = round(prompts / rows)
+    repeated = round((prompts - distinct) / prompt)
+    once = flops - training_flops(config, [prompt] * repeated, [0] * repeated)
     return {
         "steps": len(steps) - 1,
         "seconds": seconds,
@@ -212,11 +217,13 @@ def summarise(steps: list[Step], started: float, gpus: int, config: PretrainedCo
         "calls": calls,
         "rows": rows,
         "prompt_tokens": prompts,
+        "distinct_prompt_tokens": distinct,
         "response_tokens": responses,
         "failures": mean("agent/failures"),
         "trained_tokens_per_second": (prompts + responses) / step,
         "new_tokens_per_second_in_rollouts": calls * RESPONSE / seconds["rollout"],
         "update_mfu": flops / seconds["update"] / PEAK_FLOPS / gpus,
+        "update_mfu_prompts_once": once / seconds["update"] / PEAK_FLOPS / gpus,
         "step_mfu": flops / step / PEAK_FLOPS / gpus,
         "verl_update_mfu": mean("perf/mfu/actor"),
         "memory_gib": mean("actor/perf/max_memory_allocated_gb"),
@@ -237,7 +244,8 @@ def show(run: dict[str, object]) -> None:
         "{response_tokens:.0f} response tokens; {failures:.0f} rollouts failed",
         "{trained_tokens_per_second:.0f} trained tokens/s; {new_tokens_per_second_in_rollouts:.0f} new tokens/s in "
         "the rollout phase",
-        "MFU {update_mfu:.1%} of the update (verl's counter: {verl_update_mfu:.1%}), {step_mfu:.1%} of the step",
+        "MFU {update_mfu:.1%} of the update ({update_mfu_prompts_once:.1%} with each prompt's arithmetic counted once; "
+        "verl's counter: {verl_update_mfu:.1%}), {step_mfu:.1%} of the step",
         "start to first step {start_to_first_step_seconds:.0f} s, first step {first_step_seconds:.1f} s",
         "most memory of the trainer {memory_gib:.0f} GiB",
     )

@@ -20,6 +20,7 @@ class RolloutStats:
         rewards: Sum of the rewards; a failed rollout counts as 0.
         calls: LLM calls of all nodes.
         prompt_tokens: Prompt tokens of the rows.
+        distinct_prompt_tokens: The same with a question's rows of one prompt counted once.
         response_tokens: Sampled tokens of the rows.
         groups: Questions.
         mixed_groups: Questions whose rollouts differ in reward: only these teach GRPO anything.
@@ -40,6 +41,7 @@ class RolloutStats:
     rewards: float = 0.0
     calls: int = 0
     prompt_tokens: int = 0
+    distinct_prompt_tokens: int = 0
     response_tokens: int = 0
     groups: int = 0
     mixed_groups: int = 0
@@ -59,6 +61,9 @@ class RolloutStats:
         self.groups += 1
         rewards = [session.reward or 0.0 for session in sessions]
         self.mixed_groups += len(set(rewards)) > 1
+        self.distinct_prompt_tokens += sum(
+            map(len, {tuple(row.prompt_ids) for session in sessions for row in session.rows})
+        )
         for session, reward in zip(sessions, rewards, strict=True):
             self.rollouts += 1
             self.rewards += reward
@@ -108,6 +113,7 @@ class RolloutStats:
             f"{prefix}/turns": self.turns / rollouts,
             f"{prefix}/tokens": float(self.prompt_tokens + self.response_tokens),
             f"{prefix}/prompt_tokens": float(self.prompt_tokens),
+            f"{prefix}/distinct_prompt_tokens": float(self.distinct_prompt_tokens),
             f"{prefix}/response_tokens": float(self.response_tokens),
             f"{prefix}/mixed_groups": self.mixed_groups / max(self.groups, 1),
             f"{prefix}/execution_errors": errors / max(self.executions.total(), 1),

@@ -39,7 +39,8 @@ def test_every_id_of_the_filled_vocabulary_has_a_word_of_its_own(tmp_path: Path)
 def metrics(seconds: float) -> dict[str, float]:
     """A step's metrics under verl's and the bridge's names."""
     timings = {"gen": 2.0, "old_log_prob": 0.5, "update_actor": 1.0, "update_weights": 0.25, "step": seconds}
-    counts = {"rollouts": 4.0, "calls_per_rollout": 3.0, "rows": 8.0, "prompt_tokens": 800.0, "response_tokens": 80.0}
+    counts = {"rollouts": 4.0, "calls_per_rollout": 3.0, "rows": 8.0}
+    counts |= {"prompt_tokens": 800.0, "distinct_prompt_tokens": 300.0, "response_tokens": 80.0}
     return {f"timing_s/{name}": value for name, value in timings.items()} | {
         f"agent/{name}": value for name, value in counts.items()
     }
@@ -55,6 +56,15 @@ def test_summary_leaves_out_the_first_step_and_counts_time_between_steps() -> No
     assert summary["start_to_first_step_seconds"] == 60.0
     assert summary["new_tokens_per_second_in_rollouts"] == 12 * 128 / 2.0
     assert summary["update_mfu"] == pytest.approx(training_flops(qwen_config(), [110] * 8, [10] * 8) / 990e12 / 2)
+
+
+def test_arithmetic_of_prompts_that_are_there_once_leaves_their_copies_out() -> None:
+    summary = summarise([Step(100.0, metrics(30.0)), Step(104.0, metrics(3.9))], 10.0, 1, qwen_config())
+    whole, copies = (
+        training_flops(qwen_config(), [110] * 8, [10] * 8),
+        training_flops(qwen_config(), [100] * 5, [0] * 5),
+    )
+    assert summary["update_mfu_prompts_once"] == pytest.approx((whole - copies) / 990e12)
 
 
 def test_steps_are_read_as_they_are_written(tmp_path: Path) -> None:

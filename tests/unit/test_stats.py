@@ -3,7 +3,7 @@
 import pytest
 
 from spider.rollout_facts import RolloutFacts
-from spider.verl_bridge.rows import REASONS, SessionResult
+from spider.verl_bridge.rows import REASONS, Row, SessionResult
 from spider.verl_bridge.stats import RolloutStats
 
 
@@ -39,6 +39,13 @@ def test_execution_errors_are_a_share_of_the_queries_run() -> None:
     assert values["agent/execution_errors"] == 0.5
     assert values["agent/execution_errors/error"] == 1
     assert values["agent/execution_errors/timeout"] == 1
+
+
+def test_a_questions_rows_of_one_prompt_count_its_tokens_once_as_distinct() -> None:
+    write, rewrite = Row([1, 2, 3], [4], [0.0], "write_query"), Row([1, 2, 5], [4], [0.0], "rewrite_query")
+    values = metrics([SessionResult(reward=1.0, rows=[write, rewrite]), SessionResult(reward=0.0, rows=[write])])
+    assert values["agent/prompt_tokens"] == 9
+    assert values["agent/distinct_prompt_tokens"] == 6
 
 
 def test_turns_are_a_mean_over_rollouts() -> None:
