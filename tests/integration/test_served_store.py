@@ -1,7 +1,7 @@
 """A training run's store, served to its runners: fewer requests, lighter answers, the same spans."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 import agentlightning as agl
@@ -20,9 +20,19 @@ Result = TypeVar("Result")
 
 
 class CountingStore(WaitingStore):
-    """Counts what it is asked for resources."""
+    """Counts what it is asked for resources, and keeps the names of the attributes that spans come with."""
 
     asked = 0
+
+    def __init__(self) -> None:
+        """Nothing has come yet."""
+        super().__init__(thread_safe=True)
+        self.came: set[str] = set()
+
+    async def add_many_spans(self, spans: Sequence[agl.Span]) -> Sequence[agl.Span]:
+        """Add spans."""
+        self.came.update(name for span in spans for name in span.attributes)
+        return await super().add_many_spans(spans)
 
     async def get_resources_by_id(self, resources_id: str) -> agl.ResourcesUpdate | None:
         """The resources with this id."""
@@ -34,7 +44,7 @@ def with_served_store(work: Callable[[CountingStore, agl.LightningStoreServer], 
     """What `work` returns, done while the store is served as in a training run."""
 
     async def run() -> Result:
-        store = CountingStore(thread_safe=True)
+        store = CountingStore()
         server = agl.LightningStoreServer(store, host="127.0.0.1", port=free_port())
         await server.start()
         try:
@@ -70,6 +80,17 @@ def test_token_ids_that_went_as_text_are_lists_in_the_store(chat_server: ChatSer
     assert bytes(triplets[0].prompt["token_ids"]).decode() == last_message(chat_server.requests[0])
     assert bytes(triplets[0].response["token_ids"]).decode() == "```sql\nSELECT count(*) FROM pet\n```"
     assert not [name for span in spans for name in span.attributes if name.endswith(".json")]
+
+
+@pytest.mark.usefixtures("data_folder")
+def test_token_ids_go_to_the_store_as_text_alone(chat_server: ChatServer) -> None:
+    chat_server.script = two_turns
+
+    async def came(store: CountingStore, server: agl.LightningStoreServer) -> set[str]:
+        await roll(chat_server, store, server)
+        return {name for name in store.came if "token_ids" in name}
+
+    assert with_served_store(came) == {"prompt_token_ids.json", "response_token_ids.json"}
 
 
 @pytest.mark.usefixtures("data_folder")

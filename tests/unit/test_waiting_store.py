@@ -4,10 +4,14 @@ import asyncio
 import time
 
 import agentlightning as agl
+import httpx
 import pytest
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.types import Receive, Scope, Send
 
+from spider.ports import free_port
 from spider.verl_bridge import waiting_store
-from spider.verl_bridge.waiting_store import WaitingStore
+from spider.verl_bridge.waiting_store import WaitingStore, serve_plainly
 
 
 @pytest.fixture
@@ -63,3 +67,25 @@ def test_each_of_several_waiting_runners_gets_a_rollout_of_its_own() -> None:
         return {taken.rollout_id for taken in await asyncio.gather(*waiting) if taken}
 
     assert len(asyncio.run(run())) == 8
+
+
+def test_nothing_of_agentlightnings_runs_around_a_plain_servers_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    around: list[BaseHTTPMiddleware] = []
+
+    async def noticed(self: BaseHTTPMiddleware, scope: Scope, receive: Receive, send: Send) -> None:
+        around.append(self)
+        await self.app(scope, receive, send)
+
+    async def run() -> tuple[int, int]:
+        server = agl.LightningStoreServer(WaitingStore(thread_safe=True), host="127.0.0.1", port=free_port())
+        assert server.app is not None
+        transport = httpx.ASGITransport(app=server.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://store") as client:
+            await client.get("/v1/agl/health")  # a server that has answered keeps what runs around its answers
+            before = len(around)
+            serve_plainly(server)
+            assert (await client.get("/v1/agl/health")).status_code == 200
+        return before, len(around) - before
+
+    monkeypatch.setattr(BaseHTTPMiddleware, "__call__", noticed)
+    assert asyncio.run(run()) == (2, 0)
