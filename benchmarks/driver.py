@@ -1,6 +1,6 @@
 """What a rollout costs a training run's driver, which serves agentlightning's store to the runners' processes.
 
-    python -m benchmarks.driver [--rollouts 128] [--runners 2] [--rounds 5] [--stock-store]
+    python -m benchmarks.driver [--rollouts 128] [--runners 2] [--rounds 5] [--stock]
 
 The runners, the store and the strategy are a training run's own; the model's server answers at once. The driver's
 processor time counts from the first rollout enqueued to the last one finished, its spans in the store. At the end,
@@ -87,18 +87,18 @@ def main() -> int:
     parser.add_argument("--rollouts", type=int, default=128, metavar="N", help="of each round (128)")
     parser.add_argument("--runners", type=int, default=2, metavar="N", help="processes that run the agent (2)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="measured after a short one (5)")
-    parser.add_argument("--stock-store", action="store_true", help="agentlightning's own store, server and runner")
+    parser.add_argument("--stock", action="store_true", help="agentlightning's own store, server and runner")
     options = parser.parse_args()
-    make_store = agl.InMemoryLightningStore if options.stock_store else WaitingStore
+    make_store = agl.InMemoryLightningStore if options.stock else WaitingStore
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     keep_libraries_quiet()
     logging.getLogger("agentlightning").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as folder, endpoint() as url:
         make_database(Path(folder) / "database" / "pets" / "pets.sqlite")
         os.environ["VERL_SPIDER_DATA_DIR"] = folder
-        algorithm = Rounds(url, options.rollouts, options.rounds, options.stock_store)
-        tracer = RolloutTracer(packs_token_ids=not options.stock_store)
-        make_runner = agl.LitAgentRunner if options.stock_store else TrainingRunner
+        algorithm = Rounds(url, options.rollouts, options.rounds, options.stock)
+        tracer = RolloutTracer(packs_token_ids=not options.stock)
+        make_runner = agl.LitAgentRunner if options.stock else TrainingRunner
         trainer = agl.Trainer(
             n_runners=options.runners,
             algorithm=algorithm,
