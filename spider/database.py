@@ -174,10 +174,9 @@ def describe(execution: Execution) -> str:
     if len(execution.rows) == 1 and len(execution.columns) == 1 and not execution.more:
         return f"{columns} is {rows[0]}."
     if execution.more:
-        return f"More than {len(execution.rows)} rows of {columns}: {'; '.join(rows)}; and more."
+        return f"More than {_row_count(len(execution.rows))} of {columns}: {'; '.join(rows)}; and more."
     more = f"; and {len(execution.rows) - len(rows)} more" if len(execution.rows) > len(rows) else ""
-    count = "1 row" if len(execution.rows) == 1 else f"{len(execution.rows)} rows"
-    return f"{count} of {columns}: {'; '.join(rows)}{more}."
+    return f"{_row_count(len(execution.rows))} of {columns}: {'; '.join(rows)}{more}."
 
 
 def cell_text(value: object) -> str:
@@ -191,11 +190,15 @@ def cell_text(value: object) -> str:
     return text if len(text) <= CELL_CHARS else text[: CELL_CHARS - 1] + "…"
 
 
+def _row_count(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
+
+
 def _table_text(columns: tuple[str, ...], rows: Sequence[tuple[object, ...]], more: bool, max_chars: int) -> str:
     """Column names, as many rows as fit, and a last line with the row count that says whether rows were cut."""
     header = " | ".join(cell_text(name) for name in columns)
-    total = f"more than {len(rows)}" if more else f"{len(rows)}"
-    room = max_chars - len(f"{header}\n\n(first {len(rows)} of {total} rows)")
+    total = f"more than {_row_count(len(rows))}" if more else _row_count(len(rows))
+    room = max_chars - len(f"{header}\n\n(first {len(rows)} of {total})")
     lines: list[str] = []
     for row in rows:
         line = " | ".join(cell_text(value) for value in row)
@@ -203,9 +206,7 @@ def _table_text(columns: tuple[str, ...], rows: Sequence[tuple[object, ...]], mo
         if room < 0:
             break
         lines.append(line)
-    if len(lines) == len(rows) and not more:
-        count = "(1 row)" if len(rows) == 1 else f"({len(rows)} rows)"
-    else:
-        count = f"(first {len(lines)} of {total} rows)"
+    is_whole = len(lines) == len(rows) and not more
+    count = f"({total})" if is_whole else f"(first {len(lines)} of {total})"
     text = "\n".join([header, *lines, count])
     return text if len(text) <= max_chars else count[:max_chars]

@@ -49,6 +49,11 @@ def test_more_rows_than_are_read_are_said_to_be_more(path: Path) -> None:
     assert execution.text == "age\n3\nNULL\n(first 2 of more than 2 rows)"
 
 
+def test_one_row_of_several_is_a_row_not_rows(path: Path) -> None:
+    execution = SQLiteDatabase(path, Limits(max_rows=1)).execute("SELECT age FROM pet")
+    assert execution.text == "age\n3\n(first 1 of more than 1 row)"
+
+
 def test_more_bytes_than_are_read_are_said_to_be_more_rows(path: Path) -> None:
     database = SQLiteDatabase(path, Limits(max_total_bytes=50_000))
     execution = database.execute("SELECT hex(zeroblob(2000)) FROM pet a, pet b, pet c")
@@ -126,7 +131,7 @@ def test_a_windows_like_path_is_a_path() -> None:
         (Execution("rows", "", ("count(*)",), [(3,)]), "count(*) is 3."),
         (Execution("rows", "", ("a", "b"), [(1, None)]), "1 row of a, b: 1, NULL."),
         (Execution("rows", "", ("a",), [(n,) for n in range(22)]), "; and 2 more."),
-        (Execution("rows", "", ("a",), [(1,)], more=True), "More than 1 rows of a: 1; and more."),
+        (Execution("rows", "", ("a",), [(1,)], more=True), "More than 1 row of a: 1; and more."),
         (Execution("no_rows", "", ("a",)), "Nothing was found (columns: a)."),
         (Execution("error", "Error: no such table: t"), "No answer. Error: no such table: t"),
     ],
