@@ -75,7 +75,7 @@ def shown(result: Result) -> str:
     """A result for people: the answer, the table where it says more, the query, and how it came about."""
     lines = [result.answer]
     if len(result.rows) > 1:
-        lines += ["", rows_execution(result.columns, result.rows, False, TABLE_CHARS).text]
+        lines += ["", rows_execution(result.columns, result.rows, result.more, TABLE_CHARS).text]
     turns = "1 turn" if result.turns == 1 else f"{result.turns} turns"
     lines += ["", result.sql or "(no query)", "", f"{turns}, {result.verdict}, {result.seconds:.1f} s"]
     if result.turns > 1:

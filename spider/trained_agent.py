@@ -48,6 +48,7 @@ class Result:
         outcome: One of `spider.outcomes.OUTCOMES`; ``rows`` and ``no_rows`` are results.
         columns: Names of the result's columns.
         rows: The result's rows, at most 10,000.
+        more: Whether there were more rows than these.
         turns: Queries that the model wrote.
         end: Why it ended: ``accepted`` by the checker, ``out_of_turns``, a query ``repeated``, or a ``final_outcome``.
         attempts: Every query that was run, with its outcome.
@@ -61,6 +62,7 @@ class Result:
     outcome: str
     columns: tuple[str, ...]
     rows: Sequence[tuple[object, ...]]
+    more: bool
     turns: int
     end: End
     attempts: tuple[Attempt, ...]
@@ -88,6 +90,7 @@ class Result:
             "outcome": self.outcome,
             "columns": list(self.columns),
             "rows": [[_json_value(value) for value in row] for row in self.rows],
+            "more": self.more,
             "turns": self.turns,
             "end": self.end,
             "attempts": [dict(attempt) for attempt in self.attempts],
@@ -202,6 +205,7 @@ class TrainedAgent:
             outcome=outcomes[-1],
             columns=last.columns,
             rows=last.rows,
+            more=last.more,
             turns=state["num_turns"],
             end=end,
             attempts=tuple(attempts),

@@ -28,6 +28,7 @@ SCRIPT = ROOT / "spider" / "inference.py"
 COUNT = "```sql\nSELECT count(*) FROM pet\n```"
 MISSPELT = "```sql\nSELECT nmae FROM pet\n```"
 DOGS = "```sql\nSELECT name, age FROM pet WHERE kind = 'dog' ORDER BY id\n```"
+MANY = "```sql\nWITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 10001) SELECT x FROM n\n```"
 RIGHT = "THE QUERY IS CORRECT."
 WRONG = "THE QUERY IS INCORRECT."
 QUESTION = "How many pets are there?"
@@ -74,6 +75,13 @@ def test_execute_returns_the_query_and_what_it_gave(chat_server: ChatServer, pet
     assert (result.columns, list(result.rows)) == (("name", "age"), [("Rex", 3), ("Ada", 9)])
     assert (result.answered, result.turns, result.end, result.verdict) == (True, 1, "accepted", "found correct")
     assert result.answer == "2 rows of name, age: Rex, 3; Ada, 9."
+
+
+def test_a_result_says_whether_its_rows_are_all(chat_server: ChatServer, pets: Path) -> None:
+    chat_server.say(MANY, RIGHT, DOGS, RIGHT)
+    agent = TrainedAgent(chat_server.url, db=pets)
+    results = [agent.execute(question)[1] for question in ("Which numbers?", "Which dogs?")]
+    assert [(len(result.rows), result.more) for result in results] == [(10_000, True), (2, False)]
 
 
 def test_the_model_is_the_first_one_served_and_is_asked_greedily(chat_server: ChatServer, pets: Path) -> None:
@@ -157,6 +165,16 @@ def test_the_command_shows_answer_query_and_turns(chat_server: ChatServer, pets:
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.startswith("count(*) is 3.\n\nSELECT count(*) FROM pet\n\n2 turns, found correct")
     assert "(error:no_such_column -> rows)" in finished.stdout
+
+
+def test_the_command_says_that_rows_are_cut(chat_server: ChatServer, pets: Path) -> None:
+    chat_server.say(MANY, RIGHT)
+    assert " of more than 10000 rows)\n" in start(chat_server, "--db", pets, "Which numbers?").stdout
+
+
+def test_json_says_that_rows_are_cut(chat_server: ChatServer, pets: Path) -> None:
+    chat_server.say(MANY, RIGHT)
+    assert json.loads(start(chat_server, "--db", pets, "--json", "Which numbers?").stdout)["more"] is True
 
 
 def test_json_holds_columns_and_rows(chat_server: ChatServer, pets: Path, strategy: Path) -> None:
