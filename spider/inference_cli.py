@@ -106,6 +106,8 @@ def converse(agent: TrainedAgent, options: argparse.Namespace) -> int:
             unknown = [] if command == "/help" else [f"no command {command}; there are:"]
             show("\n".join([*unknown, *(f"{name:14} {what}" for name, what in COMMANDS.items())]))
         elif line:
+            if not (sys.stdin.isatty() or options.quiet or options.json):
+                show(f"> {line}")  # as it stands on a terminal
             code, result = ask(agent, line, {"history": history}, options)
             if result and result.sql:
                 history.append((line, result.sql))

@@ -199,6 +199,22 @@ def test_a_conversation_shows_the_model_the_questions_before(chat_server: ChatSe
     assert "- First?\n  SELECT count(*) FROM pet\n\nQuestion: Second?" in second
 
 
+def test_a_conversation_without_a_terminal_shows_each_question_before_its_answer(
+    chat_server: ChatServer, pets: Path
+) -> None:
+    chat_server.say(COUNT, RIGHT, DOGS, RIGHT)
+    shown = start(chat_server, "--db", pets, "--interactive", stdin="How many?\n\nWhich dogs?\n").stdout
+    parts = [shown.index(part) for part in ("> How many?\ncount(*) is 3.", "> Which dogs?\n2 rows of name, age")]
+    assert parts == sorted(parts)
+    assert shown.count("> ") == 2
+
+
+def test_a_conversation_in_json_is_an_object_a_line(chat_server: ChatServer, pets: Path) -> None:
+    chat_server.say(COUNT, RIGHT)
+    shown = start(chat_server, "--db", pets, "--interactive", "--json", stdin="First?\nSecond?\n").stdout
+    assert [json.loads(line)["question"] for line in shown.splitlines()] == ["First?", "Second?"]
+
+
 def test_a_question_without_a_database_goes_to_the_one_that_fits(chat_server: ChatServer, pets: Path) -> None:
     chat_server.say(COUNT, RIGHT)
     finished = start(chat_server, "Which pet has no owner?")
