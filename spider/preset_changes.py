@@ -72,6 +72,8 @@ def select_preset(args: argparse.Namespace) -> Preset:
     Raises:
         UsageError: If a flag does not go with the preset or with another flag.
     """
+    if args.preset == "apo":  # has a command line of its own
+        raise UsageError("apo comes first, before its flags: see apo --help")
     preset = PRESETS[args.preset]
     if args.preset == "fast":
         preset = timestamped(preset)

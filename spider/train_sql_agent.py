@@ -44,7 +44,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
         description="Train the SQL agent with GRPO.",
         epilog="`apo` in place of a preset optimises the instructions of a model behind any API: see `apo --help`.",
     )
-    parser.add_argument("preset", choices=sorted(PRESETS), help="what to train, and on which machine")
+    parser.add_argument("preset", choices=[*sorted(PRESETS), "apo"], help="what to train, and on which machine")
     parser.add_argument(
         "--active-agent",
         default="write",

@@ -167,12 +167,20 @@ def test_active_agent_takes_node_names_and_all(pattern: str) -> None:
         ("tiny --gpus 2", "on CPU"),
         ("tiny --paper", "nothing is published for tiny"),
         ("qwen --active-agent (", "not a regular expression"),
+        ("--seed 1 apo", "apo comes first"),
     ],
 )
 def test_senseless_flags_are_refused_by_name(command: str, words: str) -> None:
     with pytest.raises(UsageError) as caught:
         selected(command)
     assert words in str(caught.value)
+
+
+def test_an_unknown_preset_is_told_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["nosuch"])
+    listed = capsys.readouterr().err.partition("choose from")[2]
+    assert [name for name in (*PRESETS, "apo") if f"'{name}'" not in listed] == []
 
 
 if __name__ == "__main__":
