@@ -18,6 +18,9 @@ from spider.sandbox_worker import OTHER_STATEMENTS, READS, TOKEN, first_word, sp
 QUERIES = ("SELECT", "WITH", "VALUES")
 SET_OPERATORS = ("UNION", "INTERSECT", "EXCEPT")
 AFTER_SELECT_LIST = ("FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT")
+OPERATORS = ("AND", "OR", "NOT", "IS", "IN", "LIKE", "GLOB", "MATCH", "REGEXP", "BETWEEN", "ESCAPE", "COLLATE")
+BEFORE_OPERAND = (*OPERATORS, "OVER", "FROM", "CASE", "WHEN", "THEN", "ELSE")
+AFTER_OPERAND = ("END", "ISNULL", "NOTNULL")
 ORDER_SUFFIX = ("ASC", "DESC", "NULLS", "FIRST", "LAST")
 SPLIT_OPERATOR = re.compile(r"([<>!]) =")
 CURRENT_YEAR = re.compile(r"YEAR\s*\(\s*CURDATE\s*\(\s*\)\s*\)\s*", re.IGNORECASE)
@@ -148,9 +151,15 @@ def end_of_select_list(parsed: Outline, select: int) -> int:
 
 
 def item_alias(item: tuple[Token, ...]) -> tuple[str, tuple[Token, ...]] | None:
-    """The name given to a result column with AS, and the expression it names."""
-    if len(item) > 2 and item[-2].word == "AS" and item[-2].depth == 0:
-        return unquoted(item[-1]), item[:-2]
+    """The name given to a result column, with or without AS, and the expression it names."""
+    if len(item) < 2:
+        return None
+    before, last = item[-2:]
+    if before.word == "AS":
+        return unquoted(last), item[:-2]
+    is_whole = before.text == ")" or (before.kind != "other" and before.word not in BEFORE_OPERAND)
+    if is_whole and last.kind in ("word", "name") and last.word not in AFTER_OPERAND:
+        return unquoted(last), item[:-1]
     return None
 
 

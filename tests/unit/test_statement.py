@@ -10,11 +10,13 @@ from sqlglot import exp
 
 from spider.data import ROOT, load_tasks
 from spider.spider_eval.statement import (
+    item_alias,
     mend,
     order_expression,
     orders_rows,
     outline,
     reading_statement,
+    select_items,
     source,
     tokenize,
     with_columns,
@@ -145,6 +147,30 @@ def test_the_reference_removes_every_distinct_that_is_a_keyword() -> None:
 def test_order_keys_lose_direction_and_collation() -> None:
     sql = "SELECT a FROM t ORDER BY lower(a) COLLATE nocase DESC NULLS LAST, b ASC LIMIT 1"
     assert [source(sql, order_expression(term)) for term in outline(sql).terms] == ["lower(a)", "b"]
+
+
+@pytest.mark.parametrize(
+    ("item", "alias"),
+    [
+        ("a + 1 AS b", ("b", "a + 1")),
+        ("a b", ("b", "a")),
+        ('t.a "B"', ("b", "t.a")),
+        ("count(*) c", ("c", "count(*)")),
+        ("CASE a WHEN 1 THEN 2 END c", ("c", "CASE a WHEN 1 THEN 2 END")),
+        ("t.a", None),
+        ("a + b", None),
+        ("a IS NULL", None),
+        ("a NOTNULL", None),
+        ("NOT a", None),
+        ("a COLLATE nocase", None),
+        ("CASE a WHEN 1 THEN b END", None),
+        ("rank() OVER w", None),
+    ],
+)
+def test_a_result_columns_name_is_told_from_the_end_of_an_expression(item: str, alias: tuple[str, str] | None) -> None:
+    sql = f"SELECT {item} FROM t"
+    found = item_alias(select_items(outline(sql))[0][0])
+    assert (found and (found[0], source(sql, found[1]))) == alias
 
 
 @pytest.mark.parametrize(
