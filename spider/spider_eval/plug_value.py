@@ -7,29 +7,20 @@ gold's values in some order make it so.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, islice, pairwise, permutations, product
+from itertools import chain, islice, permutations, product
 from pathlib import Path
 
 from spider.sandbox import QueryFailed, run_query
-from spider.spider_eval.statement import Token, tokenize, unquoted
+from spider.spider_eval.statement import Token, reading_statement, tokenize
 
 MAX_CANDIDATES = 2_000
-NAMES = (
-    "SELECT lower(item.name) FROM sqlite_master AS item"
-    " UNION SELECT lower(c.name) FROM sqlite_master AS item, pragma_table_info(item.name) AS c"
-)
 
 
 def plugged_predictions(db: Path, prediction: str, gold: str) -> Iterator[str]:
-    """The prediction itself, then with the gold's literals: as they come, in other orders, with repetitions.
-
-    Raises:
-        QueryFailed: ``db`` can't be read.
-    """
+    """The prediction itself, then with the gold's literals: as they come, in other orders, with repetitions."""
     yield prediction
-    names = known_names(db)
-    slots = literals(prediction, names)
-    values = [token.text for token in literals(gold, names)]
+    slots = literals(db, prediction)
+    values = [literal(token) for token in literals(db, gold)]
     if not slots or not values:
         return
     unique = list(dict.fromkeys(values))
@@ -42,24 +33,39 @@ def plugged_predictions(db: Path, prediction: str, gold: str) -> Iterator[str]:
             yield plug(prediction, slots, choice)
 
 
-def known_names(db: Path) -> frozenset[str]:
-    """Names of tables and columns: what double quotes may enclose other than a literal."""
-    try:
-        return frozenset(str(name) for (name,) in run_query(db, NAMES).rows)
-    except QueryFailed:
-        return frozenset()
-
-
-def literals(sql: str, names: frozenset[str]) -> list[Token]:
+def literals(db: Path, sql: str) -> list[Token]:
     """The numbers and texts in a query; in SQLite, double quotes around what is no name make a text."""
-    tokens = tokenize(sql)
-    aliases = {unquoted(token) for before, token in pairwise(tokens) if before.word == "AS"}
     return [
         token
-        for token in tokens
-        if token.kind in ("number", "string")
-        or (token.text[0] == '"' and unquoted(token) not in names and unquoted(token) not in aliases)
+        for token in tokenize(sql)
+        if token.kind in ("number", "string") or (token.text[0] == '"' and not is_name(db, sql, token))
     ]
+
+
+def is_name(db: Path, sql: str, token: Token) -> bool:
+    """Whether double quotes enclose a name where they stand: SQLite prepares the query with backticks then, too.
+
+    A column of a table that the query doesn't read is none, nor is a table's name in the place of a value.
+    """
+    name = in_double_quotes(token).replace("`", "``")
+    statement = reading_statement(f"{sql[: token.start]}`{name}`{sql[token.end :]}")
+    if statement is None:
+        return False
+    try:
+        run_query(db, f"EXPLAIN {statement}")
+    except QueryFailed:
+        return False
+    return True
+
+
+def in_double_quotes(token: Token) -> str:
+    """What stands between double quotes."""
+    return token.text[1:-1].replace('""', '"')
+
+
+def literal(token: Token) -> str:
+    """A literal that means the same in any other query."""
+    return "'" + in_double_quotes(token).replace("'", "''") + "'" if token.text[0] == '"' else token.text
 
 
 def plug(sql: str, slots: list[Token], values: tuple[str, ...]) -> str:

@@ -229,6 +229,16 @@ def test_plug_value_takes_the_golds_literals(zoo: Path, predicted: str, gold: st
     assert eval_exec_match(zoo, predicted, gold, plug_value=True) == score
 
 
+@pytest.mark.parametrize("name", ["nick", "no"])
+def test_a_text_in_double_quotes_that_is_a_name_elsewhere_is_plugged_as_a_text(zoo: Path, name: str) -> None:
+    with sqlite3.connect(zoo) as connection:
+        connection.execute("UPDATE animal SET kind = ? WHERE id = 1", (name,))
+    connection.close()
+    gold = f'SELECT name FROM animal WHERE kind = "{name}"'
+    joined = "SELECT animal.name FROM animal LEFT JOIN nick ON nick.no = 99 WHERE kind = 'value'"
+    assert eval_exec_match(zoo, joined, gold, plug_value=True) == 1
+
+
 def test_plug_value_with_many_literals_ends(zoo: Path) -> None:
     many = "SELECT name FROM animal WHERE id IN (" + ", ".join(str(number) for number in range(10, 30)) + ")"
     gold = "SELECT name FROM animal WHERE kind = 'cat' AND age IN (1, 2, 3) AND id > 0"
