@@ -11,9 +11,9 @@ import json
 import os
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypedDict
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -35,6 +35,8 @@ TIMEOUT_SECONDS = 600.0  # of one call: a busy server on CPU takes minutes
 LONGEST_WAIT = 60.0  # seconds; a server that wants to be left alone for longer is asked as one that doesn't say
 CONNECTIONS = 64  # kept to one server
 
+# Names of errors, for which an answer of status 200 may give no number.
+_ERRORS = {"rate_limit_error": 429, "rate_limit_exceeded": 429, "overloaded_error": 503, "server_error": 500}
 _TOO_LONG = re.compile(
     r"context.{0,3}(?:length|window|limit|size)|max(?:imum)?_?(?:model_len|seq_?len| sequence length| input length)"
     r"|prompt.{0,30}(?:too long|longer than|exceeds)|too many (?:input )?tokens|input (?:length|tokens).{0,30}exceed",
@@ -86,7 +88,8 @@ def call(
     parts = urlsplit(base_url)
     query = urlencode(options.get("params", {}))
     try:
-        response = _connections(parts.scheme, parts.hostname or "").request(
+        ask = partial(
+            _connections(parts.scheme, parts.hostname or "").request,
             "GET" if body is None else "POST",
             f"{base_url.rstrip('/')}/{path}{'?' if query else ''}{query}",
             body=None if body is None else json.dumps(body).encode(),
@@ -97,20 +100,11 @@ def call(
                 **options.get("headers", {}),
             },
             timeout=options.get("timeout", TIMEOUT_SECONDS),
-            retries=BackOff(retries, allowed_methods=None, status_forcelist=RETRIED, raise_on_status=False),
         )
+        tries = BackOff(retries, allowed_methods=None, status_forcelist=RETRIED, raise_on_status=False)
+        return _reply(ask, tries, base_url)
     except HTTPError as error:
         raise _no_answer(error, base_url) from error
-    if response.status >= 400:
-        raise _refusal(response)
-    reply = None
-    with suppress(ValueError):
-        reply = json.loads(response.data)
-    if not isinstance(reply, dict):
-        raise not_the_api(base_url)
-    if reply.get("error"):  # some servers answer so with status 200
-        raise _refusal(response)
-    return reply
 
 
 def not_the_api(base_url: str) -> EndpointError:
@@ -148,6 +142,25 @@ def _connections(scheme: str, host: str) -> urllib3.PoolManager:
 os.register_at_fork(after_in_child=_connections.cache_clear)
 
 
+def _reply(ask: Callable[..., urllib3.BaseHTTPResponse], tries: urllib3.Retry, base_url: str) -> dict[str, Any]:
+    """The object in the answer. urllib3 asks again by an answer's status; this, by an error's in a good answer."""
+    while True:
+        response = ask(retries=tries)
+        reply: Any = None
+        with suppress(ValueError):
+            reply = json.loads(response.data)
+        status = _status(response.status, reply)
+        if status < 400:
+            if not isinstance(reply, dict):
+                raise not_the_api(base_url)
+            return reply
+        tries = response.retries or tries
+        if response.status >= 400 or status not in RETRIED or not tries.total:
+            raise _refusal(response, reply, status)
+        tries = tries.increment(response=response)
+        tries.sleep(response)
+
+
 def _no_answer(error: HTTPError, base_url: str) -> EndpointError:
     cause = error.reason if isinstance(error, MaxRetryError) and error.reason else error
     if isinstance(cause, ConnectTimeoutError | ReadTimeoutError) and not isinstance(cause, NewConnectionError):
@@ -155,20 +168,31 @@ def _no_answer(error: HTTPError, base_url: str) -> EndpointError:
     return EndpointError(f"can't reach {base_url}: {cause.__cause__ or cause}", "unreachable")
 
 
-def _refusal(response: urllib3.BaseHTTPResponse) -> EndpointError:
-    status, text = response.status, response.data.decode(errors="replace").strip()
-    error: object = None
-    with suppress(ValueError):
-        error = json.loads(text)
-    if isinstance(error, Mapping):
-        error = error.get("error", error)
+def _status(status: int, reply: object) -> int:
+    """What an answer comes to: some servers put an error into one of status 200, with the real one as code or type."""
+    error = reply.get("error") if isinstance(reply, Mapping) else None
+    if status >= 400 or not error:
+        return status
+    for said in (str(error.get("code")), str(error.get("type"))) if isinstance(error, Mapping) else ():
+        if re.fullmatch("[45][0-9][0-9]", said):
+            return int(said)
+        if said in _ERRORS:
+            return _ERRORS[said]
+    return 400
+
+
+def _refusal(response: urllib3.BaseHTTPResponse, reply: object, status: int) -> EndpointError:
+    text = response.data.decode(errors="replace").strip()
+    error = reply.get("error", reply) if isinstance(reply, Mapping) else reply
     code, message = None, None
     if isinstance(error, Mapping):
         code, message = error.get("code"), error.get("message") or error.get("detail")
     if not isinstance(message, str):
-        message = text if text and not text.startswith("<") else f"HTTP {status} {response.reason}"
+        message = text if text and not text.startswith("<") else f"HTTP {response.status} {response.reason}"
     if status == 413 or (status == 400 and (code == "context_length_exceeded" or _TOO_LONG.search(message))):
-        return EndpointError(message, "prompt_too_long", status)
-    if status == 429:
-        return EndpointError(message, "rate_limited", status)
-    return EndpointError(message, "server_error" if status >= 500 else "rejected", status)
+        reason = "prompt_too_long"
+    elif status == 429:
+        reason = "rate_limited"
+    else:
+        reason = "server_error" if status >= 500 else "rejected"
+    return EndpointError(message, reason, response.status)

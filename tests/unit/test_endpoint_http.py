@@ -61,6 +61,49 @@ def test_a_refusal_has_the_servers_message_and_a_reason(
     assert (str(caught.value), caught.value.reason) == (message, reason)
 
 
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ({"code": 503}, "server_error"),
+        ({"code": "502"}, "server_error"),
+        ({"code": 429}, "rate_limited"),
+        ({"code": None, "type": "overloaded_error"}, "server_error"),
+        ({"code": "rate_limit_exceeded", "type": "requests"}, "rate_limited"),
+    ],
+)
+def test_an_error_in_a_good_answer_is_what_its_code_or_type_says(
+    chat_server: ChatServer, error: dict[str, object], reason: str
+) -> None:
+    chat_server.say((200, {"error": {"message": "try again", **error}}))
+    with pytest.raises(EndpointError, match="try again") as caught:
+        ChatEndpoint(chat_server.url, "m", retries=2).complete([{"role": "user", "content": "Hi"}])
+    assert (caught.value.reason, len(chat_server.requests)) == (reason, 3)
+
+
+def test_a_server_that_says_busy_in_a_good_answer_is_asked_again(chat_server: ChatServer) -> None:
+    chat_server.say((200, {"error": {"message": "overloaded", "code": 503}}), "Hello")
+    completion = ChatEndpoint(chat_server.url, "m", retries=1).complete([{"role": "user", "content": "Hi"}])
+    assert completion.content == "Hello"
+
+
+def test_both_kinds_of_trouble_share_the_retries(chat_server: ChatServer) -> None:
+    busy = {"error": {"message": "overloaded", "code": 503}}
+    chat_server.say((200, busy), (503, busy))
+    with pytest.raises(EndpointError):
+        ChatEndpoint(chat_server.url, "m", retries=3).complete([{"role": "user", "content": "Hi"}])
+    assert len(chat_server.requests) == 4
+
+
+@pytest.mark.parametrize("error", [{"code": 401}, {"code": "invalid_api_key"}, "no such model"])
+def test_an_error_in_a_good_answer_that_time_does_not_mend_is_told_at_once(
+    chat_server: ChatServer, error: object
+) -> None:
+    chat_server.say((200, {"error": error}))
+    with pytest.raises(EndpointError) as caught:
+        ChatEndpoint(chat_server.url, "m", retries=2).complete([{"role": "user", "content": "Hi"}])
+    assert (caught.value.reason, len(chat_server.requests)) == ("rejected", 1)
+
+
 @pytest.mark.parametrize("content", [5, [None], {"text": "a"}])
 def test_content_that_is_no_text_is_not_the_api(chat_server: ChatServer, content: object) -> None:
     chat_server.say((200, {"choices": [{"message": {"content": content}}]}))
