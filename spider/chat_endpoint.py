@@ -5,7 +5,6 @@ Each call is a span as agentlightning's adapters read it, whatever tracer runs: 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from opentelemetry import trace
 
 from spider.endpoint_http import RETRIES, TIMEOUT_SECONDS, EndpointError, Options, call, not_the_api
 from spider.prompts import Reply
+from spider.quick_json import dumps
 from spider.server_flags import DEFAULT_PORT
 
 DEFAULT_ENDPOINT = f"http://127.0.0.1:{DEFAULT_PORT}/v1"
@@ -169,11 +169,11 @@ def _completion(reply: Mapping[str, Any]) -> tuple[Completion, dict[str, Any]]:
         "gen_ai.response.id": reply.get("id"),
         "gen_ai.response.model": reply.get("model"),
         "gen_ai.completion.0.role": message.get("role"),
-        "gen_ai.completion.0.content": content if isinstance(content, str) else json.dumps(content),
+        "gen_ai.completion.0.content": content if isinstance(content, str) else dumps(content),
         "gen_ai.completion.0.finish_reason": choice.get("finish_reason"),
         "prompt_token_ids": completion.prompt_token_ids or None,
         "response_token_ids": completion.token_ids or None,
-        "logprobs.content": json.dumps(logprobs) if logprobs else None,
+        "logprobs.content": dumps(logprobs) if logprobs else None,
     }
     counts = {
         f"gen_ai.usage.{name}": usage.get(name) for name in ("prompt_tokens", "completion_tokens", "total_tokens")

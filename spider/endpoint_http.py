@@ -29,6 +29,8 @@ from urllib3.exceptions import (
     ReadTimeoutError,
 )
 
+from spider.quick_json import loads
+
 RETRIES = 5  # with back-off from 0.5 s up to 8 s
 RETRIED = (408, 409, 429, *range(500, 600))  # answers; no answer is tried again too
 TIMEOUT_SECONDS = 600.0  # of one call: a busy server on CPU takes minutes
@@ -148,7 +150,7 @@ def _reply(ask: Callable[..., urllib3.BaseHTTPResponse], tries: urllib3.Retry, b
         response = ask(retries=tries)
         reply: Any = None
         with suppress(ValueError):
-            reply = json.loads(response.data)
+            reply = loads(response.data)
         status = _status(response.status, reply)
         if status < 400:
             if not isinstance(reply, dict):

@@ -9,7 +9,6 @@ AgentOps tracer has them. They go to the store together when the rollout ends.
 from __future__ import annotations
 
 import gc
-import json
 import logging
 import os
 from collections.abc import AsyncGenerator, Sequence
@@ -30,6 +29,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 
 from spider.packed_token_ids import pack
+from spider.quick_json import dumps
 
 POST_SECONDS = 60.0  # for a rollout's spans to reach the driver
 
@@ -95,7 +95,7 @@ def _shown(values: object) -> str:
     """A node's input or output as JSON, without messages."""
     update = getattr(values, "update", None)  # of LangGraph's `Command`
     fields = values if isinstance(values, dict) else update if isinstance(update, dict) else {}
-    return json.dumps({name: value for name, value in fields.items() if name != "messages"}, default=str)
+    return dumps({name: value for name, value in fields.items() if name != "messages"}, default=str)
 
 
 class RolloutTracer(agl.OtelTracer):
