@@ -3,7 +3,7 @@
 START -> write_query -> execute_query -> check_query -> END or rewrite_query -> execute_query
 
 agent = SQLAgent("data/sample/database/library/library.sqlite", endpoint="http://127.0.0.1:8000/v1")
-agent.graph().invoke({"question": "How many books are there?"})["answer"]
+agent.answer("How many books are there?")["answer"]
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from __future__ import annotations
 import logging
 import operator
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal, TypedDict
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.runnables import RunnableConfig
@@ -145,6 +146,15 @@ class SQLAgent:
     def graph(self) -> CompiledStateGraph[State, None, Question, State]:
         """The compiled graph; its input is ``{"question": ...}``."""
         return _compiled_graph().with_config(configurable={AGENT: self})
+
+    def answer(self, question: str, callbacks: Sequence[BaseCallbackHandler] = ()) -> State:
+        """What the graph ends with: as ``graph().invoke(...)``, without a copy of the graph and every step's update.
+
+        Raises:
+            EndpointError: no reply.
+        """
+        config = RunnableConfig(callbacks=list(callbacks), configurable={AGENT: self})
+        return State(**_compiled_graph().invoke({"question": question}, config, version="v2").value)
 
     def write(self, state: Question) -> Update:
         """Turn 1: ask for a query."""

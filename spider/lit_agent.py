@@ -90,8 +90,8 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         llm = resources["main_llm"]
         if not isinstance(llm, agl.LLM):
             raise TypeError(f"the resource main_llm is a {type(llm).__name__}, not an LLM")
-        graph = self._agent(llm, database_path(task["db_id"], rollout.mode), rollout).graph()
-        return State(**graph.invoke({"question": task["question"]}, {"callbacks": self.handlers()}))
+        agent = self._agent(llm, database_path(task["db_id"], rollout.mode), rollout)
+        return agent.answer(task["question"], self.handlers())
 
     def _agent(self, llm: agl.LLM, path: Path, rollout: agl.Rollout) -> SQLAgent:
         attempt = rollout.attempt.attempt_id if isinstance(rollout, agl.AttemptedRollout) else None

@@ -166,7 +166,7 @@ class TrainedAgent:
         started = time.monotonic()
         agent = self._agent(db)
         database = agent.database = RecordingDatabase(agent.database)
-        state = State(**agent.graph().invoke({"question": in_context(task.strip(), given)}))
+        state = agent.answer(in_context(task.strip(), given))
         last = database.executions[-1] if database.executions else Execution("empty_query", "")
         result = self._result(state, last, time.monotonic() - started)
         return result.sql, result

@@ -152,7 +152,7 @@ class PromptedSQLAgent(agl.LitAgent[Mapping[str, str]]):
             templates=templates,
         )
         agent.endpoint = self.endpoint
-        return State(**agent.graph().invoke({"question": question}))
+        return agent.answer(question)
 
 
 def turns_of(state: State) -> list[dict[str, str]]:
