@@ -7,6 +7,7 @@ databases under `database/` (training) and `test_database/` (validation). See da
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,7 +35,7 @@ def data_dir() -> Path:
     """
     override = os.environ.get("VERL_SPIDER_DATA_DIR", "").strip()
     if override:
-        folder = Path(override).expanduser().resolve()
+        folder = _resolved(override, os.getcwd())
         if not folder.is_dir():
             raise FileNotFoundError(
                 f"VERL_SPIDER_DATA_DIR is {override!r}, which is not a folder: set it to the folder that holds "
@@ -48,6 +49,12 @@ def data_dir() -> Path:
     return folder
 
 
+@lru_cache(maxsize=8)
+def _resolved(folder: str, working_directory: str) -> Path:
+    """An absolute path, of which links are followed once: every rollout asks for it twice or more."""
+    return (working_directory / Path(folder).expanduser()).resolve()
+
+
 def shown(path: Path) -> str:
     """A path as a message shows it: relative to the working directory if it lies below."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
@@ -56,7 +63,7 @@ def shown(path: Path) -> str:
 def database_path(db_id: str, mode: str | None) -> Path:
     """Where a database lies: training's under `database/`, validation's under `test_database/` of the data folder."""
     folder = "database" if mode == "train" else "test_database"
-    return data_dir() / folder / db_id / f"{db_id}.sqlite"
+    return data_dir().joinpath(folder, db_id, f"{db_id}.sqlite")
 
 
 def load_tasks(path: Path, limit: int | None = None) -> list[dict[str, str]]:
