@@ -1,13 +1,17 @@
 """When a model's server is asked again, and why a call fails."""
 
+import json
 import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 import urllib3
 
 from benchmarks.chat_server import ChatServer
 from spider.chat_endpoint import ChatEndpoint
-from spider.endpoint_http import BackOff, EndpointError, call
+from spider.endpoint_http import BackOff, EndpointError, Options, call
 
 
 @pytest.mark.parametrize(
@@ -116,3 +120,48 @@ def test_counts_that_are_no_numbers_are_left_out(chat_server: ChatServer) -> Non
     chat_server.say((200, reply))
     completion = ChatEndpoint(chat_server.url, "m", retries=0).complete([{"role": "user", "content": "Hi"}])
     assert completion.usage == {"completion_tokens": 2}
+
+
+@pytest.fixture
+def go_between(chat_server: ChatServer) -> Iterator[tuple[str, list[str]]]:
+    """A proxy for whole URLs, which sends on to `chat_server` what is asked by path; and what it was asked for."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            asked.append(self.path)
+            body = json.dumps({"proxied": True}).encode()
+            self.send_response(200 if "://" in self.path else 308)
+            self.send_header("Location", f"{chat_server.url}/chat/completions")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            """Keep quiet."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+        server.shutdown()
+        thread.join()
+
+
+def test_a_server_that_sends_elsewhere_is_followed(chat_server: ChatServer, go_between: tuple[str, list[str]]) -> None:
+    reply = ChatEndpoint(f"{go_between[0]}/v1", "m").complete([{"role": "user", "content": "Hi"}])
+    assert reply.content == "THE QUERY IS CORRECT."
+    assert [request["model"] for request in chat_server.requests] == ["m"]
+    assert set(go_between[1]) == {"/v1/chat/completions"}
+
+
+def test_the_environments_proxy_is_asked(go_between: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", go_between[0])
+    assert call("http://model.test:81/v1", "chat/completions", {"model": "m"}, retries=0) == {"proxied": True}
+    assert go_between[1] == ["http://model.test:81/v1/chat/completions"]
+
+
+def test_a_query_reaches_the_server(chat_server: ChatServer) -> None:
+    options: Options = {"params": {"a": "1 2"}}
+    assert call(chat_server.url, "models", options=options)["data"][0]["id"] == "scripted"
