@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spider.arguments import duration, interruptible, positive
-from spider.data import data_dir, load_tasks
+from spider.data import data_dir, load_environment, load_tasks
 from spider.output import OutputHandler
 
 TASK_FILES = ("train_spider.parquet", "test_dev.parquet")
@@ -73,6 +73,7 @@ def parse_args(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     """Check the files; 1 when a gold is bad, 2 when a file can't be read, 130 after Ctrl-C."""
     options = parse_args(arguments)
+    load_environment()
     level = logging.WARNING if options.quiet else logging.INFO
     logging.basicConfig(level=level, format="%(message)s", handlers=[OutputHandler()], force=True)
     counts: Counter[str] = Counter()

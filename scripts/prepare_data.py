@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from spider.arguments import duration, interruptible
-from spider.data import ROOT, data_dir, shown
+from spider.data import ROOT, data_dir, load_environment, shown
 from spider.data_preparation.bundle import BUNDLE, Bundle, fetch_bundle
 from spider.data_preparation.source import SourceError, open_source
 from spider.download import DownloadError
@@ -106,6 +106,7 @@ def describe_command(options: argparse.Namespace) -> int:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     options = parse_args(argv)
+    load_environment()
     level = logging.ERROR if options.quiet else logging.INFO
     logging.basicConfig(level=level, format="%(message)s", handlers=[OutputHandler()])
     logging.getLogger("httpx").setLevel(logging.WARNING)

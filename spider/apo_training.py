@@ -158,13 +158,13 @@ def endpoints(options: argparse.Namespace) -> tuple[ChatEndpoint, ChatEndpoint]:
         ValueError: none is set, or it doesn't answer.
     """
     from spider.chat_endpoint import EndpointError, endpoint_from_environment
-    from spider.first_model import first_model, hint
+    from spider.first_model import hint, model_of
 
     def served(url: str | None, model: str | None, api_key: str | None = None) -> ChatEndpoint:
         found = endpoint_from_environment(url, model)
         found = replace(found, api_key=api_key or found.api_key)
         try:
-            name = found.model or first_model(found)
+            name = model_of(found)
         except EndpointError as error:
             raise ValueError(f"the endpoint doesn't work: {error}{hint(error)}") from error
         return replace(found, model=name, sampling={"temperature": 0.0, "max_completion_tokens": options.max_tokens})

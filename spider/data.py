@@ -18,10 +18,17 @@ COLUMNS = ("question", "db_id", "query", "db_path")
 
 
 def load_environment() -> None:
-    """Take the variables of the repository's `.env`; what the shell sets comes first."""
+    """Take the variables of the repository's `.env`; what the shell sets comes first.
+
+    Raises:
+        SystemExit: the file is no text.
+    """
     from dotenv import load_dotenv
 
-    load_dotenv(ROOT / ".env")
+    try:
+        load_dotenv(ROOT / ".env")
+    except UnicodeDecodeError as error:
+        raise SystemExit(f"error: {ROOT / '.env'} is not UTF-8 text ({error.reason}): save it as UTF-8") from error
 
 
 def data_dir() -> Path:

@@ -245,6 +245,11 @@ def check_database(db: str | Path) -> None:
     database = open_database(db)
     if isinstance(database, SQLiteDatabase) and not database.path.is_file():
         raise FileNotFoundError(f"no file {db}: give a SQLite file, or a URL such as postgresql://user@host/name")
+    if isinstance(database, SQLiteDatabase) and _unwritten(database.path):
+        raise ValueError(
+            f"{db} has changes that are still in its write-ahead log, which isn't read: close the program that writes "
+            f"it, or give a copy (sqlite3 {db} '.backup copy.sqlite')"
+        )
     if not database.schema():
         raise ValueError(f"{without_password(str(db))} has no tables: is it the database that you mean?")
 
@@ -255,3 +260,8 @@ def _json_value(value: object) -> object:
     if isinstance(value, float) and value - value == 0:
         return value
     return cell_text(value)
+
+
+def _unwritten(path: Path) -> bool:
+    log = Path(f"{path}-wal")
+    return log.is_file() and log.stat().st_size > 0

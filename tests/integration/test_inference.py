@@ -1,7 +1,9 @@
 """Questions to a database: as a library, and as a process over a scripted endpoint."""
 
+import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -259,3 +261,13 @@ def test_a_database_without_tables_is_refused(chat_server: ChatServer, tmp_path:
     finished = start(chat_server, "--db", tmp_path / "new.sqlite", "How many?")
     assert (finished.returncode, finished.stderr.count("\n")) == (2, 1)
     assert "new.sqlite has no tables" in finished.stderr
+
+
+def test_a_database_with_changes_in_its_write_ahead_log_is_refused(chat_server: ChatServer, tmp_path: Path) -> None:
+    path = tmp_path / "live.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE pet (name TEXT)")
+        result = start(chat_server, "--db", path, QUESTION)
+    assert result.returncode == 2
+    assert "has changes that are still in its write-ahead log" in result.stderr

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spider.data import ROOT, data_dir, load_tasks
+from spider import data
+from spider.data import ROOT, data_dir, load_environment, load_tasks
 
 ROW = {
     "question": "How many?",
@@ -91,3 +92,12 @@ def test_data_dir_does_not_depend_on_the_working_directory(tmp_path: Path, monke
     monkeypatch.delenv("VERL_SPIDER_DATA_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
     assert data_dir().is_relative_to(ROOT / "data")
+
+
+def test_an_environment_file_that_is_no_text_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_bytes(b"MODEL=\xff\xfe")
+    monkeypatch.setattr(data, "ROOT", tmp_path)
+    with pytest.raises(SystemExit, match=r"\.env is not UTF-8 text .*: save it as UTF-8"):
+        load_environment()
