@@ -10,8 +10,8 @@ of them is everything else.
 
 MFU is the update's arithmetic (`benchmarks.gpu_shape.training_flops`, attention at the rows' mean length) over its
 seconds times 990 TFLOP/s and GPU: of whole rows, and with each prompt's counted once, as the engine computes it;
-beside them what verl's own counter says. Idle is what nvidia-smi's utilisation, five
-times a second over the counted steps, leaves to 100 %. Results go to ``benchmarks/results/`` as JSON, after each run.
+beside them what verl's own counter says. Idle is what nvidia-smi's utilisation, five times a second over the counted
+steps, leaves to 100 %. Results go to ``benchmarks/results/`` as JSON, after each run.
 """
 
 from __future__ import annotations

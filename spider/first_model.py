@@ -10,7 +10,7 @@ LIST_SECONDS = 30.0  # for a list of models; a server that loads one doesn't lis
 
 
 def hint(error: EndpointError) -> str:
-    """What to do where no endpoint answers, or one that refuses; nothing where its own words say it."""
+    """What to do where no endpoint answers; the HTTP status of one that refuses, and where to look if that says it."""
     answer = f" (HTTP {error.status})" if error.status else ""
     if error.status == 404 and "model" in str(error).lower():
         return f"{answer}; without --model, and MODEL in .env, the first that it serves is asked"

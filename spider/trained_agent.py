@@ -240,16 +240,18 @@ def check_database(db: str | Path) -> None:
 
     Raises:
         OSError: it can't.
-        ValueError: its URL can't be used.
+        ValueError: its URL can't be used, it has no tables, or changes that wouldn't be seen.
     """
     database = open_database(db)
-    if isinstance(database, SQLiteDatabase) and not database.path.is_file():
-        raise FileNotFoundError(f"no file {db}: give a SQLite file, or a URL such as postgresql://user@host/name")
-    if isinstance(database, SQLiteDatabase) and _unwritten(database.path):
-        raise ValueError(
-            f"{db} has changes that are still in its write-ahead log, which isn't read: close the program that writes "
-            f"it, or give a copy (sqlite3 {db} '.backup copy.sqlite')"
-        )
+    if isinstance(database, SQLiteDatabase):
+        if not database.path.is_file():
+            raise FileNotFoundError(f"no file {db}: give a SQLite file, or a URL such as postgresql://user@host/name")
+        log = Path(f"{database.path}-wal")
+        if log.is_file() and log.stat().st_size > 0:
+            raise ValueError(
+                f"{db} has changes that are still in its write-ahead log, which isn't read: close the program that "
+                f"writes it, or give a copy (sqlite3 {db} '.backup copy.sqlite')"
+            )
     if not database.schema():
         raise ValueError(f"{without_password(str(db))} has no tables: is it the database that you mean?")
 
@@ -260,8 +262,3 @@ def _json_value(value: object) -> object:
     if isinstance(value, float) and value - value == 0:
         return value
     return cell_text(value)
-
-
-def _unwritten(path: Path) -> bool:
-    log = Path(f"{path}-wal")
-    return log.is_file() and log.stat().st_size > 0
