@@ -159,9 +159,10 @@ class SQLAgent:
     def write(self, state: Question) -> Update:
         """Turn 1: ask for a query."""
         prompt, reply = self._ask(
+            "write_query",
             lambda share: write_messages(
                 state["question"], self._schema(state, share), self.database.dialect, self.templates
-            )
+            ),
         )
         return {"query": extract_query(reply.text), "num_turns": 1, "messages": [*prompt, reply]}
 
@@ -182,6 +183,7 @@ class SQLAgent:
         if last and not self.check_last_turn:
             return {"feedback": ""}, True
         prompt, reply = self._ask(
+            "check_query",
             lambda share: check_messages(
                 state["question"],
                 self._schema(state, share),
@@ -189,13 +191,14 @@ class SQLAgent:
                 cut_lines(state["execution"], int(self.execution_truncate * share)),
                 self.database.dialect,
                 self.templates,
-            )
+            ),
         )
         return {"feedback": reply.text, "messages": [*prompt, reply]}, last or is_correct(reply.text)
 
     def rewrite(self, state: Turn) -> tuple[Update, bool]:
         """Ask for a better query; the second value is whether it is the same one again."""
         prompt, reply = self._ask(
+            "rewrite_query",
             lambda share: rewrite_messages(
                 state["question"],
                 self._schema(state, share),
@@ -204,7 +207,7 @@ class SQLAgent:
                 cut_lines(state["feedback"], int(self.execution_truncate * share)),
                 self.database.dialect,
                 self.templates,
-            )
+            ),
         )
         query = extract_query(reply.text)
         repeated = _PIECES.findall(query) == _PIECES.findall(state["query"])
@@ -217,8 +220,10 @@ class SQLAgent:
             return cut_lines(self.db_schema, room)
         return self.database.schema(state["question"], room)
 
-    def _ask(self, prompt: Callable[[float], Messages]) -> tuple[Messages, AIMessage]:
-        """The prompt that was sent and the reply. One that is too long is sent once more, with half the room.
+    def _ask(self, node: str, prompt: Callable[[float], Messages]) -> tuple[Messages, AIMessage]:
+        """The prompt that was sent and the reply, in the name of the node that asks.
+
+        A prompt that is too long is sent once more, with half the room.
 
         Raises:
             EndpointError: no reply.
@@ -236,7 +241,7 @@ class SQLAgent:
             self._log(message["role"], message["content"])
         reply = reply_text(completion.content)
         self._log("reply", reply)
-        return messages, AIMessage(reply, usage_metadata=_usage(completion))
+        return messages, AIMessage(reply, name=node, usage_metadata=_usage(completion))
 
     def _log(self, what: str, text: str) -> None:
         if self.debug:

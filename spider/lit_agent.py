@@ -10,6 +10,7 @@ import agentlightning as agl
 from langchain_core.callbacks import BaseCallbackHandler
 
 from spider.agent_graph import SQLAgent, State
+from spider.call_rewards import call_rewards
 from spider.data import database_path
 from spider.prompts import DEFAULT_TEMPLATES
 from spider.reward import Shaping, evaluate_query
@@ -22,8 +23,8 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
 
     `trained_agents` matches the names of the nodes whose calls are trained. Validation is greedy unless
     `val_temperature` says otherwise. With `shaping`, the weights of `spider.reward.Shaping`, a wrong query earns part
-    of the reward in training. A `strategy_file` brings its own instructions and final outcomes. The other arguments are
-    those of `SQLAgent`.
+    of the reward in training; with `call_rewards`, each call is told its own (`spider.call_rewards`). A `strategy_file`
+    brings its own instructions and final outcomes. The other arguments are those of `SQLAgent`.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         debug: bool = False,
         shaping: tuple[float, float, float] | None = None,
         strategy_file: str | None = None,
+        call_rewards: bool = False,
     ) -> None:
         """Nothing is opened or read here, so the agent can be sent to other processes."""
         super().__init__()
@@ -50,6 +52,7 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         self.debug = debug
         self.shaping = None if shaping is None else Shaping(*shaping)
         self.strategy_file = strategy_file
+        self.call_rewards = call_rewards
 
     def rollout(self, task: Mapping[str, str], resources: agl.NamedResources, rollout: agl.Rollout) -> float:
         """Run the agent on a task; the reward is 1 for a query whose result matches the gold query's, else 0.
@@ -60,13 +63,15 @@ class LitSQLAgent(agl.LitAgent[Mapping[str, str]]):
         """
         state = self.solve(task, resources, rollout)
         reward = self.reward(state, task, rollout)
-        first_reward = None
-        if state["num_turns"] > 1:
-            # Half a millisecond, the gold result being at hand, and only for rollouts that wrote a second query.
-            first = {**state, "query": state["attempts"][0]["query"]}
-            first_reward = self.reward(State(**first), task, rollout)
-        outcomes = tuple(attempt["outcome"] for attempt in state["attempts"])
-        record(RolloutFacts(state["num_turns"], outcomes, first_reward))
+        attempts = state["attempts"]
+        # Half a millisecond each, the gold result being at hand, and only for rollouts that wrote a second query.
+        rewards = [
+            self.reward(State(**{**state, "query": attempt["query"]}), task, rollout) for attempt in attempts[:-1]
+        ]
+        rewards.append(reward)
+        outcomes = tuple(attempt["outcome"] for attempt in attempts)
+        earned = call_rewards(state["messages"], rewards) if self.call_rewards and rollout.mode == "train" else ()
+        record(RolloutFacts(state["num_turns"], outcomes, rewards[0] if state["num_turns"] > 1 else None, earned))
         return reward
 
     def reward(self, state: State, task: Mapping[str, str], rollout: agl.Rollout) -> float:

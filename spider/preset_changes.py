@@ -55,6 +55,17 @@ def add_preset_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"train adapters of this rank (default: {LORA_RANK}) instead of the model, at "
         f"{LORA_LEARNING_RATE_FACTOR} times the learning rate",
     )
+    parser.add_argument(
+        "--shaped-reward",
+        action="store_true",
+        help="training pays a wrong query for what is right in it, by the preset's weights; validation never does",
+    )
+    parser.add_argument(
+        "--call-rewards",
+        action="store_true",
+        help="training pays each call for what it achieved itself: a query for its own result, a check for the right "
+        "verdict",
+    )
     parser.add_argument("--paper", action="store_true", help="the published values where the preset departs from them")
     parser.add_argument("--steps", type=int, help="training steps")
     parser.add_argument("--max-turns", type=int, help="the agent's turns; write counts as the first")
@@ -86,6 +97,7 @@ def select_preset(args: argparse.Namespace) -> Preset:
             raise UsageError(f"{FLAGS.get(name, '--' + name.replace('_', '-'))} must be at least 1, not {value}")
     changes = {name: getattr(args, name) for name in ("model", "device", *POSITIVE)}
     preset = replace(preset, **{name: value for name, value in changes.items() if value is not None})
+    preset = replace(preset, call_rewards=args.call_rewards)
     if preset.steps is not None:
         preset = replace(
             preset, test_freq=min(preset.test_freq, preset.steps), save_freq=min(preset.save_freq, preset.steps)

@@ -50,6 +50,8 @@ class Preset:
         filter_groups: Whether questions whose rollouts all got the same reward are replaced by others (DAPO).
         shaping: With `--shaped-reward`, what a wrong query earns at most for executing, for the right columns and for
             values in common (see `spider.reward.Shaping`).
+        call_rewards: Whether each call is trained on what it achieved itself (see `spider.call_rewards`) rather than on
+            the rollout's reward.
     """
 
     model: str
@@ -89,6 +91,7 @@ class Preset:
     bypass_old_log_probs: bool = False
     filter_groups: bool = False
     shaping: tuple[float, float, float] = (0.05, 0.1, 0.15)
+    call_rewards: bool = False
 
 
 QWEN = Preset(model="Qwen/Qwen2.5-Coder-1.5B-Instruct", n_runners=128)

@@ -142,9 +142,14 @@ def extract_query(reply: Reply) -> str:
 
 def is_correct(reply: Reply) -> bool:
     """Whether the checker's last verdict is `CORRECT`; a reply without a verdict is not."""
+    return verdict(reply) is True
+
+
+def verdict(reply: Reply) -> bool | None:
+    """The checker's last verdict, whether the query is correct; None where the reply has none."""
     text = _MARKUP.sub("", reply_text(reply)).replace("_", " ")
     verdicts = _VERDICT.findall(" ".join(text.split()))
-    return bool(verdicts) and verdicts[-1] == ""
+    return verdicts[-1] == "" if verdicts else None
 
 
 def _messages(

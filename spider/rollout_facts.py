@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from spider.call_rewards import CallReward
+
 PREFIX = "sql_agent."
 
 FAILED_EXECUTIONS = ("error", "refused", "timeout", "empty_query")
@@ -29,11 +31,13 @@ class RolloutFacts:
         turns: Queries that the model wrote; the first one is turn 1.
         executions: What became of each query that was run: one of `spider.outcomes.OUTCOMES`.
         first_reward: Reward of the first query where the model wrote another one, else None.
+        calls: What each call earned, in call order; empty where the rollout's reward is that of all its calls.
     """
 
     turns: int = 0
     executions: tuple[str, ...] = ()
     first_reward: float | None = None
+    calls: tuple[CallReward, ...] = ()
 
 
 def record(facts: RolloutFacts) -> None:
@@ -45,6 +49,9 @@ def record(facts: RolloutFacts) -> None:
     span.set_attribute(f"{PREFIX}executions", facts.executions)
     if facts.first_reward is not None:
         span.set_attribute(f"{PREFIX}first_reward", facts.first_reward)
+    if facts.calls:
+        span.set_attribute(f"{PREFIX}call_nodes", [call.node for call in facts.calls])
+        span.set_attribute(f"{PREFIX}call_rewards", [call.reward for call in facts.calls])
 
 
 def read(spans: Iterable[Traced]) -> RolloutFacts:
@@ -53,11 +60,17 @@ def read(spans: Iterable[Traced]) -> RolloutFacts:
         turns = span.attributes.get(f"{PREFIX}turns")
         if not isinstance(turns, int):
             continue
-        executions = span.attributes.get(f"{PREFIX}executions")
         first = span.attributes.get(f"{PREFIX}first_reward")
+        nodes = _strings(span.attributes.get(f"{PREFIX}call_nodes"))
+        rewards = map(float, _strings(span.attributes.get(f"{PREFIX}call_rewards")))
         return RolloutFacts(
             turns,
-            tuple(map(str, executions)) if isinstance(executions, list | tuple) else (),
+            _strings(span.attributes.get(f"{PREFIX}executions")),
             float(first) if isinstance(first, int | float) else None,
+            tuple(map(CallReward, nodes, rewards)),
         )
     return RolloutFacts()
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else ()

@@ -56,11 +56,6 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--val-files", type=Path, metavar="FILE", help="validation questions (parquet)")
     add_preset_arguments(parser)
     add_flags(parser)
-    parser.add_argument(
-        "--shaped-reward",
-        action="store_true",
-        help="training pays a wrong query for what is right in it, by the preset's weights; validation never does",
-    )
     parser.add_argument("--seed", type=int, default=42, help="seed of data order and sampling (default: 42)")
     parser.add_argument(
         "--set",
@@ -220,6 +215,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
         # The last turn's check can't change the answer: it is worth a call only where the checker is trained.
         check_last_turn=re.search(agent_match, "check_query") is not None,
         shaping=preset.shaping if args.shaped_reward else None,
+        call_rewards=preset.call_rewards,
     )
     algorithm = VERL(config)
     write_run_record(

@@ -5,6 +5,9 @@ from pathlib import Path
 from spider.presets import Preset, model_path
 from spider.server_flags import CPU_EXECUTOR
 
+GRPO_BY_CALL = "grpo_by_call"
+"""Name of the advantage of `spider.verl_bridge.call_advantages`."""
+
 PACKED_ENGINE, SHARED_PROMPTS = "spider.verl_bridge.packed_engine", "varlen_shared"
 
 LORA_ALPHA = 32
@@ -30,7 +33,7 @@ def to_verl(preset: Preset, output_dir: Path, seed: int = 42, verbose: bool = Fa
     }
     config: dict[str, object] = {
         "algorithm": {
-            "adv_estimator": "grpo",
+            "adv_estimator": GRPO_BY_CALL if preset.call_rewards else "grpo",
             "use_kl_in_reward": False,
             "rollout_correction": {"bypass_mode": preset.bypass_old_log_probs},
             "filter_groups": {"enable": preset.filter_groups},

@@ -4,8 +4,8 @@
 #   . scripts/gpu/prepare.sh && setsid nohup bash scripts/gpu/session.sh sample > /tmp/session.log 2>&1 &
 #
 # sample: learning on the sample, three seeds; then whole steps of Qwen2.5-Coder-1.5B's shape and tests/gpu. spider:
-# learning on Spider with a KL term, by the writer alone at two strengths and by every node (why: docs/results); then
-# steps of Qwen's shape and tests/gpu.
+# learning on Spider by the writer alone, with a KL term and with 16 rollouts a question, and by every node with rewards
+# of calls (why: docs/results); tests/gpu beside the last of them. steps [FLAGS…]: steps of Qwen's shape.
 # serving: a served model answers three questions. qwen, on two cards: steps without old log-probs, without and with a
 # lighter optimizer, while tests/gpu run on the second; then on both.
 set -uo pipefail
@@ -43,7 +43,6 @@ serving() {
 }
 bypass=(--set algorithm.rollout_correction.bypass_mode=true)
 actor=actor_rollout_ref.actor
-kl=(--set $actor.use_kl_loss=true --set $actor.kl_loss_type=low_var_kl)
 light=(--set "$actor.optim.override_optimizer_config={fused: true}" --set $actor.fsdp_config.reshard_after_forward=false)
 # vLLM's own default for one card; verl asks for a process more.
 executor=actor_rollout_ref.rollout.engine_kwargs.vllm.distributed_executor_backend
@@ -57,15 +56,19 @@ sample)
     tests
     ;;
 spider)
-    export STEPS=${STEPS:-80} FREQ=${FREQ:-20} TOKENS=16384 # three runs' passes of 32,768 tokens would fill the card
-    NAME=spider-kl-0.05 NODES=write bash scripts/gpu/learning.sh spider "${kl[@]}" --set $actor.kl_loss_coef=0.05
-    NAME=spider-kl-0.2 NODES=write bash scripts/gpu/learning.sh spider "${kl[@]}" --set $actor.kl_loss_coef=0.2
-    NODES=all BATCH=32 TOKENS=32768 bash scripts/gpu/learning.sh spider "${kl[@]}" --set $actor.kl_loss_coef=0.05 \
-        --set $actor.loss_agg_mode=token-mean
-    until_ended spider
-    qwen qwen-uniproc "${bypass[@]}" "${light[@]}" "${uniproc[@]}"
-    qwen qwen-preset
+    export NODES=write STEPS=64 FREQ=16 TOKENS=16384 # three runs' passes of 32,768 tokens would fill the card
+    NODES=all BATCH=32 STEPS=60 FREQ=15 TOKENS=32768 NAME=spider-calls bash scripts/gpu/learning.sh spider --call-rewards
+    NAME=spider-kl bash scripts/gpu/learning.sh spider --set $actor.use_kl_loss=true \
+        --set $actor.kl_loss_type=low_var_kl --set $actor.kl_loss_coef=0.05
+    NAME=spider-n16 BATCH=32 bash scripts/gpu/learning.sh spider --set actor_rollout_ref.rollout.n=16 "${uniproc[@]}"
+    until_ended spider-kl
+    until_ended spider-n16
     tests
+    until_ended spider-calls
+    ;;
+steps)
+    qwen qwen-uniproc "${bypass[@]}" "${light[@]}" "${uniproc[@]}" "${@:2}"
+    qwen qwen-preset "${uniproc[@]}" "${@:2}"
     ;;
 serving)
     ln -sfn "${VENV:-/tmp/venv}" .venv # serve.sh's environment
@@ -84,7 +87,7 @@ qwen)
     GPUS=2 qwen qwen-2-gpus "${bypass[@]}"
     ;;
 *)
-    echo "usage: session.sh sample | spider | serving | qwen" >&2
+    echo "usage: session.sh sample | spider | steps [FLAGS…] | serving | qwen" >&2
     exit 2
     ;;
 esac

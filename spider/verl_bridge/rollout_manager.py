@@ -194,7 +194,7 @@ class StoreRolloutManager:
         """Add the rows of the matched calls, or why there are none."""
         triplets = await asyncio.to_thread(self._adapter.adapt, spans)
         result.rows, result.left_out = rows.rows_from_triplets(
-            triplets, self._settings.max_prompt_length, self._settings.max_response_length
+            triplets, self._settings.max_prompt_length, self._settings.max_response_length, result.facts.calls
         )
         if result.rows:
             return

@@ -1,10 +1,11 @@
 """From a finished rollout's triplets to training rows: token ids and log-probs as the server returned them."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from spider.call_rewards import CallReward
 from spider.rollout_facts import RolloutFacts
 
 if TYPE_CHECKING:
@@ -51,12 +52,14 @@ class Row:
         log_probs: Log-probability of each sampled token under the server's sampling distribution, natural logarithm,
             shape (response length,).
         node: Name of the node that made the call.
+        reward: What the call itself earned; None where the rollout's reward is that of all its calls.
     """
 
     prompt_ids: list[int]
     response_ids: list[int]
     log_probs: list[float]
     node: str
+    reward: float | None = None
 
 
 @dataclass
@@ -86,7 +89,10 @@ class SessionResult:
 
 
 def rows_from_triplets(
-    triplets: "Sequence[Triplet]", max_prompt_length: int, max_response_length: int
+    triplets: "Sequence[Triplet]",
+    max_prompt_length: int,
+    max_response_length: int,
+    call_rewards: Iterable[CallReward] = (),
 ) -> tuple[list[Row], Counter[str]]:
     """Turn the matched calls of one rollout into rows, in call order.
 
@@ -94,18 +100,25 @@ def rows_from_triplets(
         triplets: The adapter's triplets of the rollout.
         max_prompt_length: Longest prompt to train on, in tokens.
         max_response_length: Longest response to train on, in tokens.
+        call_rewards: What the rollout's answered calls earned themselves, of all nodes, in call order.
 
     Returns:
         The rows, and how many calls were left out by reason.
     """
     rows: list[Row] = []
     left_out: Counter[str] = Counter()
+    earned: dict[str, list[float]] = {}
+    for call in call_rewards:
+        earned.setdefault(call.node, []).insert(0, call.reward)
     for triplet in triplets:
+        node = str(triplet.metadata.get("agent_name", ""))
+        answered = bool(triplet.response.get("token_ids"))
         row = Row(
             prompt_ids=list(triplet.prompt.get("token_ids") or []),
             response_ids=list(triplet.response.get("token_ids") or []),
             log_probs=[entry["logprob"] for entry in triplet.response.get("logprobs") or []],
-            node=str(triplet.metadata.get("agent_name", "")),
+            node=node,
+            reward=earned[node].pop() if answered and earned.get(node) else None,
         )
         reason = _unusable(row, max_prompt_length, max_response_length)
         if reason:

@@ -3,11 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from spider.call_rewards import RIGHT
 from spider.rollout_facts import FAILED_EXECUTIONS
 from spider.verl_bridge.rows import REASONS, SessionResult
-
-RIGHT = 1.0
-"""The reward of a right answer; shaped rewards of wrong ones are lower."""
 
 
 @dataclass

@@ -3,13 +3,16 @@
 from typing import TYPE_CHECKING, Any
 
 import ray
+from verl.trainer.ppo.core_algos import register_adv_est
 from verl.trainer.ppo.v1 import PPOTrainer, PPOTrainerColocateAsync, PPOTrainerSync
 
+from spider.verl_bridge.call_advantages import compute_call_advantage
 from spider.verl_bridge.rollout_manager import POLL_SECONDS, StoreRolloutManager
 from spider.verl_bridge.run_worker import RunWorker
 from spider.verl_bridge.tracking import guard_wandb
 from spider.verl_bridge.transfer import Partition
 from spider.verl_bridge.watchdog import Pulse
+from spider.verl_overrides import GRPO_BY_CALL
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -155,6 +158,7 @@ def make_trainer(config: "DictConfig", progress: "Progress", pulse: Pulse) -> St
     mode = config.trainer.v1.trainer_mode
     if mode not in _TRAINERS:
         raise ValueError(f"trainer.v1.trainer_mode is {mode!r}; this bridge has {', '.join(_TRAINERS)}")
+    register_adv_est(GRPO_BY_CALL)(compute_call_advantage)
     trainer = _TRAINERS[mode](config=config)
     trainer.progress = progress
     trainer.pulse = pulse

@@ -70,12 +70,13 @@ def put_group_rows(prompt: Prompt, sessions: Sequence[SessionResult], partition:
 def _fields(prompt: Prompt, session: SessionResult, number: int, index: int, version: int) -> dict[str, object]:
     row = session.rows[index]
     reward = session.reward or 0.0
+    by_call = row.reward is not None
     output = AgentLoopOutput(
         prompt_ids=row.prompt_ids,
         response_ids=row.response_ids,
         response_mask=[1] * len(row.response_ids),
         response_logprobs=row.log_probs,
-        reward_score=reward,
+        reward_score=row.reward if by_call else reward,
         num_turns=session.calls,
         metrics=AgentLoopMetrics(),
         extra_fields={
@@ -84,7 +85,9 @@ def _fields(prompt: Prompt, session: SessionResult, number: int, index: int, ver
             "reward_extra_info": {"acc": reward},
         },
     )
-    fields: dict[str, object] = {**output.as_dict(), **prompt.fields, "uid": prompt.uid, "session_id": number}
+    # What calls earned themselves is compared with other calls of the same node.
+    group = f"{prompt.uid}/{row.node}" if by_call else prompt.uid
+    fields: dict[str, object] = {**output.as_dict(), **prompt.fields, "uid": group, "session_id": number}
     input_ids = torch.tensor(row.prompt_ids + row.response_ids, dtype=torch.int64)
     fields["loss_mask"] = fields["response_mask"]
     fields["input_ids"] = input_ids

@@ -157,6 +157,23 @@ def test_the_way_to_the_reward_is_on_the_trace(chat_server: ChatServer) -> None:
     assert read(roll(chat_server).spans) == RolloutFacts(2, ("error:no_such_column", "rows"), first_reward=0.0)
 
 
+def test_what_each_call_earned_is_on_the_trace_where_asked_for(chat_server: ChatServer) -> None:
+    wrong = "```sql\nSELECT nope FROM pet\n```"
+    chat_server.say(wrong, "THE QUERY IS CORRECT? THE QUERY IS INCORRECT.", COUNT, "THE QUERY IS INCORRECT.", COUNT)
+    assert read(roll(chat_server, agent=LitSQLAgent(call_rewards=True)).spans).calls == (
+        ("write_query", 0.0),
+        ("check_query", 1.0),
+        ("rewrite_query", 1.0),
+        ("check_query", 0.0),
+        ("rewrite_query", 1.0),
+    )
+
+
+def test_validation_tells_no_rewards_of_calls(chat_server: ChatServer) -> None:
+    chat_server.script = two_turns
+    assert read(roll(chat_server, VAL_TASK, "val", LitSQLAgent(call_rewards=True)).spans).calls == ()
+
+
 def test_a_query_that_was_not_rewritten_has_no_first_reward(chat_server: ChatServer) -> None:
     chat_server.script = two_turns
     assert read(roll(chat_server).spans) == RolloutFacts(1, ("rows",), first_reward=None)

@@ -2,6 +2,7 @@
 
 from agentlightning import Triplet
 
+from spider.call_rewards import CallReward
 from spider.verl_bridge import rows
 from spider.verl_bridge.rows import SessionResult, rows_from_triplets, why_no_rows
 from spider.verl_bridge.stats import RolloutStats
@@ -14,6 +15,12 @@ def triplet(prompt: list[int], response: list[int], log_probs: list[float] | Non
         response={"token_ids": response, "logprobs": [{"logprob": value} for value in log_probs]},
         metadata={"agent_name": "write_query"},
     )
+
+
+def call(node: str, response: list[int]) -> Triplet:
+    made = triplet([1], response)
+    made.metadata["agent_name"] = node
+    return made
 
 
 def test_row_keeps_the_servers_token_ids_and_log_probs() -> None:
@@ -30,6 +37,22 @@ def test_row_keeps_the_servers_token_ids_and_log_probs() -> None:
 def test_each_matched_call_becomes_a_row_in_call_order() -> None:
     made, _ = rows_from_triplets([triplet([1], [2]), triplet([3], [4])], 10, 10)
     assert [row.prompt_ids for row in made] == [[1], [3]]
+
+
+def test_rows_take_what_the_calls_of_their_node_earned_in_call_order() -> None:
+    earned = [CallReward("write_query", 0.0), CallReward("check_query", 1.0), CallReward("check_query", 0.5)]
+    made, _ = rows_from_triplets([call("check_query", [1]), call("check_query", [2])], 10, 10, earned)
+    assert [row.reward for row in made] == [1.0, 0.5]
+
+
+def test_a_call_without_an_answer_takes_no_reward_of_another() -> None:
+    earned = [CallReward("write_query", 1.0)]
+    made, _ = rows_from_triplets([call("write_query", []), call("write_query", [2])], 10, 10, earned)
+    assert [row.reward for row in made] == [1.0]
+
+
+def test_rows_have_no_reward_of_their_own_where_none_was_told() -> None:
+    assert rows_from_triplets([triplet([1], [2])], 10, 10)[0][0].reward is None
 
 
 def test_prompt_over_the_limit_is_left_out() -> None:

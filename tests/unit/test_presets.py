@@ -23,6 +23,7 @@ COMMANDS = {
     "qwen-paper": "qwen --paper",
     "smollm2-lora-8": "smollm2 --lora 8",
     "qwen-two-gpus": "qwen --gpus 2 --nodes 2",
+    "smollm2-call-rewards": "smollm2 --call-rewards",
 }
 
 
