@@ -44,9 +44,6 @@ serving() {
 bypass=(--set algorithm.rollout_correction.bypass_mode=true)
 actor=actor_rollout_ref.actor
 light=(--set "$actor.optim.override_optimizer_config={fused: true}" --set $actor.fsdp_config.reshard_after_forward=false)
-# vLLM's own default for one card; verl asks for a process more.
-executor=actor_rollout_ref.rollout.engine_kwargs.vllm.distributed_executor_backend
-uniproc=(--set $executor=vllm.v1.executor.uniproc_executor.UniProcExecutor)
 
 case ${1:-} in
 sample)
@@ -60,15 +57,15 @@ spider)
     NODES=all BATCH=32 STEPS=60 FREQ=15 TOKENS=32768 NAME=spider-calls bash scripts/gpu/learning.sh spider --call-rewards
     NAME=spider-kl bash scripts/gpu/learning.sh spider --set $actor.use_kl_loss=true \
         --set $actor.kl_loss_type=low_var_kl --set $actor.kl_loss_coef=0.05
-    NAME=spider-n16 BATCH=32 bash scripts/gpu/learning.sh spider --set actor_rollout_ref.rollout.n=16 "${uniproc[@]}"
+    NAME=spider-n16 BATCH=32 bash scripts/gpu/learning.sh spider --set actor_rollout_ref.rollout.n=16
     until_ended spider-kl
     until_ended spider-n16
     tests
     until_ended spider-calls
     ;;
 steps)
-    qwen qwen-uniproc "${bypass[@]}" "${light[@]}" "${uniproc[@]}" "${@:2}"
-    qwen qwen-preset "${uniproc[@]}" "${@:2}"
+    qwen qwen-light "${bypass[@]}" "${light[@]}" "${@:2}"
+    qwen qwen-preset "${@:2}"
     ;;
 serving)
     ln -sfn "${VENV:-/tmp/venv}" .venv # serve.sh's environment

@@ -5,6 +5,7 @@ manager queues the rollouts in the store, where agentlightning's runners take th
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from agentlightning import Triplet
     from tensordict import TensorDict
 
+
+logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.1
 """Seconds between two looks at the store for finished rollouts."""
@@ -113,8 +116,10 @@ class StoreRolloutManager:
             raise RuntimeError(f"the rollout manager failed: {self._error!r}") from self._error
 
     def _settled(self, future: "Future[None]") -> None:
-        if not future.cancelled() and future.exception() is not None:
-            self._error = future.exception()
+        if not future.cancelled() and (error := future.exception()) is not None:
+            self._error = error
+            # verl trains on the groups that were finished before, so nothing else would tell.
+            logger.error("this step or validation goes on without its other rollouts", exc_info=error)
 
     async def _run_or_fail(self, prompts: list[Prompt], partition: Partition) -> None:
         try:

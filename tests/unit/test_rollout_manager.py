@@ -1,5 +1,6 @@
 """How the rollout manager watches for the end of rollouts."""
 
+import logging
 import threading
 from collections.abc import Sequence
 
@@ -37,6 +38,20 @@ class Store(agl.InMemoryLightningStore):
         return [await self.update_rollout(rollout_ids[-1], status="failed")]
 
 
+class BrokenStore(Store):
+    """Can't tell which rollouts have ended."""
+
+    async def wait_for_rollouts(self, *, rollout_ids: list[str], timeout: float | None = None) -> list[agl.Rollout]:
+        """Fail."""
+        raise OSError("the store is gone")
+
+
+def start(manager: StoreRolloutManager) -> None:
+    batch = list_of_dict_to_tensordict([{"uid": uid, "task": {"question": uid}} for uid in UIDS])
+    batch["global_steps"] = NonTensorData(1)
+    manager.generate_sequences(batch)
+
+
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """The looks for the end of five rollouts, two of which may be asked for at a time."""
@@ -51,10 +66,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     monkeypatch.setattr(rollout_manager, "LOOKED_AT", 2)
     monkeypatch.setattr(rollout_manager, "POLL_SECONDS", 0)
     monkeypatch.setattr(rollout_manager, "put_group_status", put_group_status)
-    manager = StoreRolloutManager(store, agl.TracerTraceToTriplet(), SETTINGS, Pulse())
-    batch = list_of_dict_to_tensordict([{"uid": uid, "task": {"question": uid}} for uid in UIDS])
-    batch["global_steps"] = NonTensorData(1)
-    manager.generate_sequences(batch)
+    start(StoreRolloutManager(store, agl.TracerTraceToTriplet(), SETTINGS, Pulse()))
     assert all_ended.wait(timeout=60)
     return store.looks
 
@@ -65,3 +77,27 @@ def test_a_look_asks_for_the_first_rollouts_queued(looks: list[list[int]]) -> No
 
 def test_the_next_rollout_takes_the_place_of_one_that_ended(looks: list[list[int]]) -> None:
     assert looks[1:] == [[0, 2], [0, 3], [0, 4], [0]]
+
+
+class Logged(logging.Handler):
+    """Keeps the error that was logged, and says when."""
+
+    def __init__(self) -> None:
+        """Nothing has been logged yet."""
+        super().__init__()
+        self.error: BaseException | None = None
+        self.event = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the error."""
+        self.error = record.exc_info[1] if record.exc_info else None
+        self.event.set()
+
+
+def test_an_error_while_collecting_rollouts_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    logged = Logged()
+    monkeypatch.setattr(rollout_manager, "put_group_status", lambda *_: None)
+    monkeypatch.setattr(rollout_manager.logger, "handlers", [logged])
+    start(StoreRolloutManager(BrokenStore(), agl.TracerTraceToTriplet(), SETTINGS, Pulse()))
+    assert logged.event.wait(timeout=60)
+    assert str(logged.error) == "the store is gone"
