@@ -172,6 +172,13 @@ class StoreRolloutManager:
         return self._resources[key]
 
     async def _collect(self, rollout: Rollout) -> SessionResult:
+        try:
+            return await self._read(rollout)
+        except Exception as error:  # one unreadable trace is one failed rollout, not the end of a step's others
+            logger.exception("rollout %s: its trace can't be read", rollout.rollout_id)
+            return SessionResult(dropped=rows.ROLLOUT_FAILED, detail=f"its trace can't be read: {error!r}")
+
+    async def _read(self, rollout: Rollout) -> SessionResult:
         spans = list(await self._store.query_spans(rollout.rollout_id, attempt_id="latest"))
         result = await self._result(rollout, spans)
         if self._log is not None:

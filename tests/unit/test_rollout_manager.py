@@ -38,6 +38,16 @@ class Store(agl.InMemoryLightningStore):
         return [await self.update_rollout(rollout_ids[-1], status="failed")]
 
 
+class ForgetfulStore(Store):
+    """Has lost the attempt of the second rollout that ends."""
+
+    async def get_latest_attempt(self, rollout_id: str) -> agl.Attempt | None:
+        """The attempt of a rollout."""
+        if rollout_id == self.queued[2]:
+            raise ValueError("no such attempt")
+        return await super().get_latest_attempt(rollout_id)
+
+
 class BrokenStore(Store):
     """Can't tell which rollouts have ended."""
 
@@ -52,10 +62,9 @@ def start(manager: StoreRolloutManager) -> None:
     manager.generate_sequences(batch)
 
 
-@pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
-    """The looks for the end of five rollouts, two of which may be asked for at a time."""
-    ended, all_ended, store = set[str](), threading.Event(), Store()
+def run(monkeypatch: pytest.MonkeyPatch, store: Store) -> StoreRolloutManager:
+    """Five rollouts to their end, two of which may be asked for at a time."""
+    ended, all_ended = set[str](), threading.Event()
 
     def put_group_status(uids: Sequence[str], partition: str, status: str) -> None:
         if status != "running":
@@ -66,8 +75,17 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     monkeypatch.setattr(rollout_manager, "LOOKED_AT", 2)
     monkeypatch.setattr(rollout_manager, "POLL_SECONDS", 0)
     monkeypatch.setattr(rollout_manager, "put_group_status", put_group_status)
-    start(StoreRolloutManager(store, agl.TracerTraceToTriplet(), SETTINGS, Pulse()))
+    manager = StoreRolloutManager(store, agl.TracerTraceToTriplet(), SETTINGS, Pulse())
+    start(manager)
     assert all_ended.wait(timeout=60)
+    return manager
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The looks for the end of five rollouts."""
+    store = Store()
+    run(monkeypatch, store)
     return store.looks
 
 
@@ -77,6 +95,11 @@ def test_a_look_asks_for_the_first_rollouts_queued(looks: list[list[int]]) -> No
 
 def test_the_next_rollout_takes_the_place_of_one_that_ended(looks: list[list[int]]) -> None:
     assert looks[1:] == [[0, 2], [0, 3], [0, 4], [0]]
+
+
+def test_a_rollout_whose_trace_cannot_be_read_has_failed_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    stats = run(monkeypatch, ForgetfulStore()).take_stats("train")
+    assert (stats.groups, stats.dropped["rollout_failed"]) == (5, 5)
 
 
 class Logged(logging.Handler):
