@@ -24,6 +24,8 @@ from spider.data import ROOT, load_tasks
 from spider.reward import evaluate_query
 from spider.sandbox import close_workers
 from spider.spider_eval.gold import gold_cache
+from spider.spider_eval.gold_outline import gold_outline
+from spider.spider_eval.statement import outline
 
 NEEDED = {"cold": 600.0, "warm": 1500.0}  # evaluations a second, on two cores
 LARGE_ROWS, LARGE_SECONDS = 100_000, 2.0
@@ -57,6 +59,13 @@ def evaluations(folder: Path) -> list[tuple[str, str, str]]:
     return pairs
 
 
+def forget() -> None:
+    """Drop all golds' results and all that was read of queries."""
+    gold_cache.clear()
+    gold_outline.cache_clear()
+    outline.cache_clear()
+
+
 def timed(pairs: list[tuple[str, str, str]]) -> tuple[float, float]:
     """Evaluations a second over ``pairs``, and the sum of the rewards."""
     started = time.perf_counter()
@@ -70,7 +79,7 @@ def measure_speed(folder: Path, repeats: int) -> bool:
     speeds: dict[str, list[float]] = {"cold": [], "warm": []}
     total = 0.0
     for _ in range(repeats):
-        gold_cache.clear()
+        forget()
         close_workers()
         for kind in speeds:
             speed, total = timed(pairs)
@@ -86,7 +95,7 @@ def measure_one(name: str, query: str, gold: str, database: Path, repeats: int, 
     """Report the seconds of one evaluation, gold and prediction run anew; whether it is as fast as needed."""
     seconds: list[float] = []
     for _ in range(repeats):
-        gold_cache.clear()
+        forget()
         started = time.perf_counter()
         reward = evaluate_query(query, gold, database)
         seconds.append(time.perf_counter() - started)

@@ -1,11 +1,11 @@
-"""Why the evaluator reads queries with SQLite's lexical rules and not with sqlglot's parse: what each makes of them.
+"""Why sqlglot parses gold queries and not predictions: what it and SQLite's lexical rules make of queries.
 
     python -m benchmarks.sql_parse [--data FOLDER] [--cases FILE]
 
 Of every query that SQLite can prepare: does sqlglot parse it, do both agree on what the evaluator asks (a DISTINCT and
 an ORDER BY of the outermost query, a set operation), and how long does each take? The queries are the gold queries of
 FOLDER's development and training questions, the gold and predicted queries of the cases, and the idioms of SQLite in
-sqlite_idioms.txt, picked by hand from its documentation.
+sqlite_idioms.txt, picked by hand from its documentation. At last, calls within each other, which SQLite runs, too.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from spider.data import load_tasks
 from spider.spider_eval.statement import outline, tokenize
 
 SHOWN = 5
+DEPTHS = (5, 10, 15)
 IDIOMS = Path(__file__).with_name("sqlite_idioms.txt")
 IDIOMS_SCHEMA = """
 CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT, d REAL, "order" INT, "a b" TEXT);
@@ -125,6 +126,10 @@ def main(arguments: list[str] | None = None) -> int:
         with contextlib.closing(sqlite3.connect(database)) as connection:
             connection.executescript(IDIOMS_SCHEMA)
         report(IDIOMS.name, ((database, line) for line in IDIOMS.read_text(encoding="utf-8").splitlines()))
+    for depth in DEPTHS:
+        nested = "SELECT " + "date(" * depth + "b" + ")" * depth + " FROM t"
+        ours, theirs = seconds_each(with_lexer, [nested]), seconds_each(with_sqlglot, [nested])
+        logger.info("date( %d times: lexer %.1f ms, sqlglot %.1f ms", depth, 1000 * ours, 1000 * theirs)
     return 0
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from spider.sandbox import Limits, QueryFailed, Rows, SQLValue, run_query
 from spider.spider_eval.compare import RELATIVE_TOLERANCE
+from spider.spider_eval.gold_outline import gold_outline
 from spider.spider_eval.statement import (
     Outline,
     Token,
@@ -42,13 +43,13 @@ class Ordered:
 
 def keys_are_in_result(sql: str, result: Rows) -> bool:
     """Whether the groups of ``tie_groups`` can be had without running a query of the result's size."""
-    parsed = outline(sql)
+    parsed = gold_outline(sql)
     return all(key_column(parsed, term, result.columns) is not None for term in parsed.terms)
 
 
 def tie_groups(db: Path, sql: str, result: Rows, limits: Limits) -> Ordered:
     """The groups of tied rows of ``result``, which ``sql`` gave; ``sql`` orders its rows."""
-    parsed = outline(sql)
+    parsed = gold_outline(sql)
     columns = [key_column(parsed, term, result.columns) for term in parsed.terms]
     missing = [
         source(sql, order_expression(term)) for term, at in zip(parsed.terms, columns, strict=True) if at is None
