@@ -5,7 +5,8 @@
 #
 # sample: learning on the sample, three seeds; then whole steps of Qwen2.5-Coder-1.5B's shape and tests/gpu. spider:
 # learning on Spider by the writer alone, with a KL term and with 16 rollouts a question, and by every node with rewards
-# of calls (why: docs/results); tests/gpu beside the last of them. steps [FLAGS…]: steps of Qwen's shape.
+# of calls (why: docs/results); tests/gpu beside the last of them. steps [FLAGS…]: steps of Qwen's shape. lora: the same
+# with adapters, then as the preset is.
 # serving: a served model answers three questions. qwen, on two cards: steps without old log-probs, without and with a
 # lighter optimizer, while tests/gpu run on the second; then on both.
 set -uo pipefail
@@ -22,8 +23,7 @@ tests() {
     date "+tests/gpu ended %T"
 }
 qwen() {
-    python3 -m benchmarks.gpu_step qwen --steps 4 --n ${N:-4} --gpus "${GPUS:-1}" --name "$1" -- \
-        --set actor_rollout_ref.model.enable_gradient_checkpointing=false "${@:2}"
+    python3 -m benchmarks.gpu_step qwen --steps "${STEPS:-4}" --n ${N:-4} --gpus "${GPUS:-1}" --name "$1" -- "${@:2}"
     date "+$1 ended %T"
 }
 
@@ -41,7 +41,8 @@ serving() {
     echo "serve.sh exit code $?" >> /tmp/serve.log
     date "+serving ended %T"
 }
-bypass=(--set algorithm.rollout_correction.bypass_mode=true)
+kept=(--set actor_rollout_ref.model.enable_gradient_checkpointing=false) # activations
+bypass=("${kept[@]}" --set algorithm.rollout_correction.bypass_mode=true)
 actor=actor_rollout_ref.actor
 light=(--set "$actor.optim.override_optimizer_config={fused: true}" --set $actor.fsdp_config.reshard_after_forward=false)
 
@@ -49,7 +50,7 @@ case ${1:-} in
 sample)
     bash scripts/gpu/learning.sh sample
     until_ended sample
-    qwen qwen
+    qwen qwen "${kept[@]}"
     tests
     ;;
 spider)
@@ -65,7 +66,11 @@ spider)
     ;;
 steps)
     qwen qwen-light "${bypass[@]}" "${light[@]}" "${@:2}"
-    qwen qwen-preset "${@:2}"
+    qwen qwen-kept "${kept[@]}" "${@:2}"
+    ;;
+lora)
+    qwen qwen-lora --lora
+    qwen qwen-preset
     ;;
 serving)
     ln -sfn "${VENV:-/tmp/venv}" .venv # serve.sh's environment
@@ -84,7 +89,7 @@ qwen)
     GPUS=2 qwen qwen-2-gpus "${bypass[@]}"
     ;;
 *)
-    echo "usage: session.sh sample | spider | steps [FLAGS…] | serving | qwen" >&2
+    echo "usage: session.sh sample | spider | steps [FLAGS…] | lora | serving | qwen" >&2
     exit 2
     ;;
 esac
