@@ -109,7 +109,8 @@ def main(argv: list[str] | None = None) -> int:
     load_environment()
     level = logging.ERROR if options.quiet else logging.INFO
     logging.basicConfig(level=level, format="%(message)s", handlers=[OutputHandler()])
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    for library in ("httpx", "matplotlib"):  # a line a request; a line when the font cache is made
+        logging.getLogger(library).setLevel(logging.ERROR)
     command = verify_command if options.verify else describe_command if options.describe else prepare_command
     try:
         return command(options)

@@ -129,7 +129,10 @@ def test_a_command_ends_quietly_when_its_reader_goes_away(unread: IO[bytes]) -> 
     assert (ended.returncode, ended.stderr) == (141, "")
 
 
-def test_nothing_is_lost_when_the_reader_goes_away(unread: IO[bytes], tmp_path: Path) -> None:
+def test_nothing_is_lost_when_the_reader_goes_away(
+    unread: IO[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path))  # a first use, when matplotlib makes its font cache and logs that
     picture = tmp_path / "sample.png"
     ended = command("scripts.prepare_data", "--describe", SAMPLE, "--png", picture, stdout=unread)
     assert (ended.returncode, ended.stderr) == (141, "")
