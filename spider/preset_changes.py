@@ -35,6 +35,9 @@ WITHOUT_PUBLISHED_VALUES = ("tiny", "smollm2")
 POSITIVE = ("steps", "n_runners", "val_limit", "n_gpus", "n_nodes", "max_turns", "context_chars")
 """Flags whose number must be at least 1; they are named as the preset's fields."""
 
+MODEL_NODES = ("write_query", "check_query", "rewrite_query")
+"""The agent's nodes that ask the model (`spider.agent_graph`): what ``--active-agent`` chooses from."""
+
 FLAGS = {"n_gpus": "--gpus", "n_nodes": "--nodes"}
 """Flags that are not named as the preset's field."""
 
@@ -108,15 +111,18 @@ def select_preset(args: argparse.Namespace) -> Preset:
 
 
 def check_pattern(active_agent: str) -> None:
-    """Refuse an ``--active-agent`` that is no regular expression.
+    """Refuse an ``--active-agent`` that is no regular expression, or that finds no node to train.
 
     Raises:
-        UsageError: With the expression's own error.
+        UsageError: With the expression's own error, or with the nodes there are.
     """
     try:
-        re.compile(active_agent)
+        found = active_agent == "all" or any(re.search(active_agent, node) for node in MODEL_NODES)
     except re.error as error:
         raise UsageError(f"--active-agent {active_agent!r} is not a regular expression: {error}") from error
+    if not found:
+        nodes = ", ".join(MODEL_NODES)
+        raise UsageError(f"--active-agent {active_agent!r} matches no node that asks the model: {nodes} (or give all)")
 
 
 def with_lora(preset: Preset, rank: int) -> Preset:

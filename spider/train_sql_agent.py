@@ -27,7 +27,7 @@ from spider.quick_imports import quick_imports
 from spider.run_control import add_flags, begin, is_complete, run_folder, take_folder, with_course
 from spider.verl_bridge.failures import in_words
 from spider.verl_bridge.run_folder import RunFolderError
-from spider.verl_bridge.verl_config import UnknownKeyError, resolve_config
+from spider.verl_bridge.verl_config import SettingError, resolve_config
 from spider.verl_overrides import to_verl
 
 logger = logging.getLogger("spider.train_sql_agent")
@@ -98,7 +98,7 @@ def main(argv: list[str] | None = None) -> int:
             return dry_run(preset, config, args.gpu_memory)
         resolve_config(config)  # a misspelt key is refused before there is a run folder
         return train(preset, config, args, output_dir)
-    except (UsageError, UnknownKeyError, RunFolderError) as error:
+    except (UsageError, SettingError, RunFolderError) as error:
         logger.error("error: %s", error)
         return 2
     except KeyboardInterrupt:

@@ -45,7 +45,11 @@ BRIDGE_DEFAULTS: dict[str, object] = {
 """The section ``agentlightning``: what the bridge itself reads."""
 
 
-class UnknownKeyError(ValueError):
+class SettingError(ValueError):
+    """An override that verl could not use; the message names it."""
+
+
+class UnknownKeyError(SettingError):
     """An override that no key of verl's configuration, or no argument of vLLM's engine, answers to."""
 
 
@@ -79,6 +83,7 @@ def resolve_config(overrides: Mapping[str, object]) -> "DictConfig":
     Raises:
         UnknownKeyError: If an override names a key that verl's configuration, or an argument that vLLM's engine, does
             not have.
+        SettingError: If it gives words where verl's default is a number or a truth value.
     """
     from omegaconf import OmegaConf
 
@@ -124,11 +129,21 @@ def _check_key(base: "DictConfig", path: str, value: object) -> None:
     parent_path, _, key = path.rpartition(".")
     parent = OmegaConf.select(base, parent_path) if parent_path else base
     known_keys = {str(name) for name in (parent or {})}
-    if key in known_keys or path in DATACLASS_KEYS:
+    if path in DATACLASS_KEYS:
+        return
+    if key in known_keys:
+        _check_type(path, OmegaConf.select(base, path), value)
         return
     known = [f"{parent_path}.{name}" if parent_path else name for name in known_keys]
     hint = _suggestion(path, known)
     raise UnknownKeyError(f"verl has no key {path} (value {value!r}){hint}")
+
+
+def _check_type(path: str, default: object, value: object) -> None:
+    """Refuse text for a number or a truth value; verl would find out when its processes have long started."""
+    if isinstance(default, int | float) and isinstance(value, str) and not value.startswith("${"):
+        wanted = "true or false" if isinstance(default, bool) else "a number"
+        raise SettingError(f"{path} is {wanted}, not {value!r} (verl's default is {str(default).lower()})")
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:

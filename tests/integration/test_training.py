@@ -123,9 +123,10 @@ def test_interrupt_ends_every_process_within_15_seconds(tmp_path: Path) -> None:
         end_run(run_id)
 
 
-def test_pattern_that_matches_no_node_stops_the_run_and_names_the_nodes(tmp_path: Path) -> None:
+def test_pattern_that_no_call_matches_stops_the_run_and_names_the_nodes(tmp_path: Path) -> None:
     run_id = uuid.uuid4().hex
-    process = start(tmp_path / "run", run_id, "--active-agent", "no_such_node", "--steps", "1", "--val-limit", "2")
+    nothing_to_train = ("--active-agent", "rewrite", "--max-turns", "1")
+    process = start(tmp_path / "run", run_id, *nothing_to_train, "--steps", "1", "--val-limit", "2")
     try:
         output, _ = process.communicate(timeout=900)
         assert process.returncode == 1

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from spider.preset_changes import UsageError, select_preset
+from spider.agent_graph import SQLAgent
+from spider.data import ROOT
+from spider.preset_changes import MODEL_NODES, UsageError, select_preset
 from spider.presets import PRESETS, Preset, timestamped
 from spider.train_sql_agent import main, parse_args, require_model, write_ci_outputs
 from spider.verl_bridge.verl_config import ENGINE_SECTION, UnknownKeyError, engine_arguments, resolve_config
@@ -153,6 +155,12 @@ def test_llama_without_a_token_says_what_is_missing(monkeypatch: pytest.MonkeyPa
         require_model(PRESETS["llama"])
 
 
+def test_active_agent_chooses_from_the_graphs_nodes_that_ask_the_model() -> None:
+    database = ROOT / "data/sample/database/art_museum/art_museum.sqlite"
+    nodes = set(SQLAgent(database).graph().get_graph().nodes) - {"__start__", "__end__", "execute_query"}
+    assert set(MODEL_NODES) == nodes
+
+
 @pytest.mark.parametrize("pattern", ["write", "write|check", "all"])
 def test_active_agent_takes_node_names_and_all(pattern: str) -> None:
     assert select_preset(parse_args(["tiny", "--active-agent", pattern])) == PRESETS["tiny"]
@@ -168,6 +176,8 @@ def test_active_agent_takes_node_names_and_all(pattern: str) -> None:
         ("tiny --gpus 2", "on CPU"),
         ("tiny --paper", "nothing is published for tiny"),
         ("qwen --active-agent (", "not a regular expression"),
+        ("qwen --active-agent no_such_node", "write_query, check_query, rewrite_query"),
+        ("qwen --active-agent execute_query", "matches no node that asks the model"),
         ("--seed 1 apo", "apo comes first"),
     ],
 )

@@ -1,12 +1,20 @@
 """Overrides are checked against verl's own configuration."""
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 from omegaconf import OmegaConf
 
 from spider.presets import PRESETS
-from spider.verl_bridge.verl_config import DATACLASS_KEYS, UnknownKeyError, base_config, reach_last_step, resolve_config
+from spider.verl_bridge.verl_config import (
+    DATACLASS_KEYS,
+    SettingError,
+    UnknownKeyError,
+    base_config,
+    reach_last_step,
+    resolve_config,
+)
 from spider.verl_overrides import to_verl
 
 
@@ -18,6 +26,37 @@ def test_misspelt_key_is_refused_with_a_suggestion() -> None:
 def test_misspelt_key_below_a_key_that_the_yaml_leaves_out_is_refused() -> None:
     with pytest.raises(UnknownKeyError, match="param_dtyp"):
         resolve_config({"actor_rollout_ref": {"actor": {"fsdp_config": {"mixed_precision": {"param_dtyp": "fp32"}}}}})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "wanted"),
+    [
+        ("trainer.save_freq", "abc", "a number"),
+        ("trainer.save_freq", "1,000", "a number"),
+        ("actor_rollout_ref.actor.optim.lr", "fast", "a number"),
+        ("actor_rollout_ref.actor.use_kl_loss", "maybe", "true or false"),
+    ],
+)
+def test_words_for_a_number_or_a_truth_value_are_refused(key: str, value: str, wanted: str) -> None:
+    with pytest.raises(SettingError, match=rf"{key} is {wanted}, not '{value}'"):
+        resolve_config(cast("dict[str, object]", OmegaConf.to_container(OmegaConf.from_dotlist([f"{key}={value}"]))))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("trainer.save_freq", "10"),
+        ("actor_rollout_ref.actor.optim.lr", "1e-6"),
+        ("actor_rollout_ref.actor.use_kl_loss", "true"),
+        ("trainer.save_freq", "${trainer.test_freq}"),
+        ("trainer.total_training_steps", "null"),
+        ("trainer.resume_mode", "disable"),
+    ],
+)
+def test_settings_of_the_defaults_kind_are_taken(key: str, value: str) -> None:
+    settings = OmegaConf.from_dotlist([f"{key}={value}"])
+    config = resolve_config(cast("dict[str, object]", OmegaConf.to_container(settings)))
+    assert OmegaConf.select(config, key) == OmegaConf.select(OmegaConf.merge(config, settings), key)
 
 
 def test_unknown_section_is_refused() -> None:
