@@ -82,8 +82,8 @@ def tie(key: Row, following: Row) -> bool:
 def key_column(parsed: Outline, term: tuple[Token, ...], columns: tuple[str, ...]) -> int | None:
     """The result column that an ORDER BY term stands for: by number, by name, or written alike."""
     expression = order_expression(term)
-    if len(expression) == 1 and expression[0].kind == "number":
-        return int(expression[0].text) - 1
+    if (number := ordinal(expression)) is not None:
+        return number - 1
     names = [column.lower() for column in columns]
     if len(expression) == 1 and names.count(unquoted(expression[0])) == 1:
         return names.index(unquoted(expression[0]))
@@ -98,6 +98,16 @@ def key_column(parsed: Outline, term: tuple[Token, ...], columns: tuple[str, ...
         case [_, ".", _], [*_, last] if parsed.distinct and names.count(unquoted(last)) == 1:
             return names.index(unquoted(last))
     return None
+
+
+def ordinal(expression: tuple[Token, ...]) -> int | None:
+    """The number of a result column, as SQLite reads it: ``2``, ``+2`` or ``0x2``; ``2.0`` is a constant."""
+    if len(expression) == 2 and expression[0].text == "+":
+        expression = expression[1:]
+    if len(expression) != 1 or expression[0].kind != "number":
+        return None
+    text = expression[0].text.lower()
+    return int(text) if text.isdecimal() else int(text, 16) if text.startswith("0x") else None
 
 
 def rerun(

@@ -58,6 +58,9 @@ def test_rows_that_tie_on_a_key_outside_the_result_come_in_any_order(zoo: Path, 
     "gold",
     [
         "SELECT name, age FROM animal ORDER BY 2",
+        "SELECT name, age FROM animal ORDER BY (2)",
+        "SELECT name, age FROM animal ORDER BY +2",
+        "SELECT name, age FROM animal ORDER BY 0x2",
         "SELECT name, age AS years FROM animal ORDER BY years",
         "SELECT name, age AS years FROM animal ORDER BY years * 2",
         "SELECT name, age years FROM animal ORDER BY years + 1",
@@ -279,3 +282,12 @@ def test_the_reference_compares_every_database_in_the_folder(zoo: Path) -> None:
         connection.execute("DELETE FROM animal")
     connection.close()
     assert reference_exec_match(zoo, "SELECT 5", "SELECT count(*) FROM animal") == 0
+
+
+def test_a_number_with_a_point_orders_nothing(zoo: Path) -> None:
+    assert eval_exec_match(zoo, "SELECT name FROM animal ORDER BY id DESC", "SELECT name FROM animal ORDER BY 1.0") == 1
+
+
+def test_a_name_in_parentheses_is_the_result_columns_first(zoo: Path) -> None:
+    gold = "SELECT abs(age) * 0 AS age, name FROM animal ORDER BY (age)"
+    assert eval_exec_match(zoo, "SELECT 0, name FROM animal ORDER BY age DESC", gold) == 1
