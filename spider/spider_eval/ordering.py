@@ -26,6 +26,7 @@ from spider.spider_eval.statement import (
     spelled,
     unquoted,
     with_columns,
+    without_parentheses,
 )
 
 Row = tuple[SQLValue, ...]
@@ -92,7 +93,7 @@ def key_column(parsed: Outline, term: tuple[Token, ...], columns: tuple[str, ...
             continue
         for at, item in enumerate(items):
             alias = item_alias(item)
-            if spelled(alias[1] if alias else item) == spelled(expression):
+            if spelled(without_parentheses(alias[1] if alias else item)) == spelled(expression):
                 return at
     match [token.text for token in expression], expression:
         case [_, ".", _], [*_, last] if parsed.distinct and names.count(unquoted(last)) == 1:

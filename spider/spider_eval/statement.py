@@ -158,25 +158,19 @@ def order_expression(term: tuple[Token, ...]) -> tuple[Token, ...]:
     """An ORDER BY term without direction, treatment of NULLs, collation and parentheses around it."""
     while term and term[-1].kind == "word" and term[-1].word in ORDER_SUFFIX:
         term = term[:-1]
-    while True:
-        if len(term) > 2 and term[-2].word == "COLLATE":
-            term = term[:-2]
-        elif in_parentheses(term):
-            term = term[1:-1]
-        else:
-            return term
+    term = without_parentheses(term)
+    while len(term) > 2 and term[-2].word == "COLLATE":
+        term = without_parentheses(term[:-2])
+    return term
 
 
-def in_parentheses(tokens: tuple[Token, ...]) -> bool:
-    """Whether one pair of parentheses holds an expression, and not a query."""
-    if len(tokens) < 3 or tokens[0].text != "(" or tokens[1].word in ("SELECT", "WITH", "VALUES"):
-        return False
-    depth = 0
-    for at, token in enumerate(tokens):
-        depth += (token.text == "(") - (token.text == ")")
-        if depth == 0:
-            return at == len(tokens) - 1
-    return False
+def without_parentheses(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """An expression without the parentheses around all of it; a query keeps its own."""
+    while len(tokens) > 2 and tokens[0].text == "(" and tokens[1].word not in QUERIES:
+        if any(token.depth <= tokens[0].depth for token in tokens[1:-1]):
+            break  # the first one closes before the end
+        tokens = tokens[1:-1]
+    return tokens
 
 
 def unquoted(token: Token) -> str:

@@ -70,6 +70,8 @@ def test_rows_that_tie_on_a_key_outside_the_result_come_in_any_order(zoo: Path, 
         "SELECT DISTINCT name, age FROM animal AS a ORDER BY a.age",
         "SELECT name, age FROM animal UNION SELECT name, age FROM animal ORDER BY age",
         "SELECT name, age FROM animal EXCEPT SELECT '', 0 ORDER BY 2",
+        "SELECT name, (age + 0) FROM animal EXCEPT SELECT '', 0 ORDER BY (age + 0)",
+        "SELECT name, (age + 0) * (1) FROM animal EXCEPT SELECT '', 0 ORDER BY ((age + 0) * (1))",
         'SELECT name, "age" FROM animal ORDER BY [age]',
     ],
 )
