@@ -32,6 +32,7 @@ from spider.prompts import (
     NO_QUERY_FEEDBACK,
     Templates,
     check_messages,
+    cut_lines,
     extract_query,
     is_correct,
     reply_text,
@@ -254,16 +255,6 @@ def _usage(completion: Completion) -> UsageMetadata | None:
     if asked is None or given is None:
         return None
     return UsageMetadata(input_tokens=asked, output_tokens=given, total_tokens=asked + given)
-
-
-def cut_lines(text: str, max_chars: int) -> str:
-    """`text` in at most `max_chars` characters: whole lines where one fits, with a last line that says it was cut."""
-    if len(text) <= max_chars:
-        return text
-    mark = "(cut)"
-    kept = text[: max(max_chars - len(mark) - 1, 0)]
-    lines = kept.rpartition("\n")[0] or kept
-    return f"{lines}\n{mark}"
 
 
 def _agent(config: RunnableConfig) -> SQLAgent:

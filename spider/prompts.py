@@ -109,6 +109,16 @@ def rewrite_messages(
     return _messages(question, schema, dialect, templates, templates.rewrite, before)
 
 
+def cut_lines(text: str, max_chars: int) -> str:
+    """`text` in at most `max_chars` characters: whole lines where one fits, with a last line that says it was cut."""
+    if len(text) <= max_chars:
+        return text
+    mark = "(cut)"
+    kept = text[: max(max_chars - len(mark) - 1, 0)]
+    lines = kept.rpartition("\n")[0] or kept
+    return f"{lines}\n{mark}"
+
+
 def format_query(sql: str) -> str:
     """The reply the model is asked for: `sql` in one fenced block, with a fence longer than any inside it."""
     inside = max((len(fence) for fence in re.findall(r"`{3,}", sql)), default=2)

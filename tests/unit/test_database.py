@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from spider.agent_graph import cut_lines
 from spider.database import Database, Execution, SQLiteDatabase, describe, open_database
+from spider.prompts import cut_lines
 from spider.sandbox import Limits
 from tests.timing import within
 
