@@ -4,10 +4,9 @@
 #   . scripts/gpu/prepare.sh && setsid nohup bash scripts/gpu/session.sh sample > /tmp/session.log 2>&1 &
 #
 # sample: learning on the sample, three seeds; then whole steps of Qwen2.5-Coder-1.5B's shape and tests/gpu. spider:
-# learning on Spider by the writer alone, with a KL term and with 16 rollouts a question, and by every node with rewards
-# of calls (why: docs/results); tests/gpu beside the last of them. steps [FLAGS…]: steps of Qwen's shape. lora: the same
-# with adapters, then as the preset is.
-# serving: a served model answers three questions. qwen, on two cards: steps without old log-probs, without and with a
+# learning on Spider by the writer alone, longer than before, and by every node with rewards of calls (why:
+# docs/results); then tests/gpu. steps [FLAGS…]: steps of Qwen's shape. lora: the same with adapters, then as the preset
+# is. serving: a served model answers three questions. qwen, on two cards: steps without old log-probs, without and with a
 # lighter optimizer, while tests/gpu run on the second; then on both.
 set -uo pipefail
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit 0; fi
@@ -19,7 +18,7 @@ until_ended() {
     date "+$1 runs ended %T"
 }
 tests() {
-    timeout 240 python3 -m pytest tests/gpu -q -p no:cacheprovider > /tmp/tests_gpu.log 2>&1
+    timeout 420 python3 -m pytest tests/gpu -q -p no:cacheprovider > /tmp/tests_gpu.log 2>&1
     date "+tests/gpu ended %T"
 }
 qwen() {
@@ -54,13 +53,10 @@ sample)
     tests
     ;;
 spider)
-    export NODES=write STEPS=64 FREQ=16 TOKENS=16384 # three runs' passes of 32,768 tokens would fill the card
-    NODES=all BATCH=32 STEPS=60 FREQ=15 TOKENS=32768 NAME=spider-calls bash scripts/gpu/learning.sh spider --call-rewards
-    NAME=spider-kl bash scripts/gpu/learning.sh spider --set $actor.use_kl_loss=true \
-        --set $actor.kl_loss_type=low_var_kl --set $actor.kl_loss_coef=0.05
-    NAME=spider-n16 BATCH=32 bash scripts/gpu/learning.sh spider --set actor_rollout_ref.rollout.n=16
-    until_ended spider-kl
-    until_ended spider-n16
+    export FREQ=20 TOKENS=16384 # two runs' passes of 32,768 tokens would fill the card
+    NODES=all BATCH=32 STEPS=${ALL_STEPS:-60} NAME=spider-calls bash scripts/gpu/learning.sh spider --call-rewards
+    NODES=write STEPS=${STEPS:-120} NAME=spider-long bash scripts/gpu/learning.sh spider
+    until_ended spider-long
     tests
     until_ended spider-calls
     ;;

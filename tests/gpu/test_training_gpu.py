@@ -1,4 +1,4 @@
-"""One training step of the preset `fast` on a GPU, with a small model at hand: the whole product, no network."""
+"""Training by the preset `fast` on a GPU, with a small model at hand: the whole product, no network."""
 
 import csv
 import os
@@ -38,10 +38,9 @@ class Run:
         return list(csv.DictReader((self.folder / "progress.csv").open(encoding="utf-8")))
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """One step with the attention and the engine that packed rows take on a GPU."""
-    folder, run_id = tmp_path_factory.mktemp("fast"), uuid.uuid4().hex
+def train(folder: Path, *flags: str) -> Iterator[Run]:
+    """Train with the attention and the engine that packed rows take on a GPU."""
+    run_id = uuid.uuid4().hex
     settings = (
         "actor_rollout_ref.model.external_lib=spider.verl_bridge.packed_engine",
         "actor_rollout_ref.model.override_config.attn_implementation=varlen",
@@ -50,7 +49,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         "data.max_response_length=512",
     )
     command = [sys.executable, "-m", "spider.train_sql_agent", "fast", "--model", str(MODEL), "--val-limit", "8"]
-    command += ["--output-dir", str(folder / "run"), *(part for one in settings for part in ("--set", one))]
+    command += [*flags, "--output-dir", str(folder / "run"), *(part for one in settings for part in ("--set", one))]
     environment = os.environ | {RUN_ID: run_id, "GITHUB_OUTPUT": str(folder / "outputs")}
     try:
         result = subprocess.run(
@@ -61,6 +60,20 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         )
     finally:
         end_run(run_id)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """One step of the whole model."""
+    yield from train(tmp_path_factory.mktemp("fast"))
+
+
+@pytest.fixture(scope="module")
+def adapters_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Two steps of adapters, the first so large that a server without it would disagree in the second."""
+    yield from train(
+        tmp_path_factory.mktemp("adapters"), "--lora", "--steps=2", "--set=actor_rollout_ref.actor.optim.lr=2e-3"
+    )
 
 
 def test_run_ends_well(run: Run) -> None:
@@ -79,3 +92,9 @@ def test_trainer_and_server_agree_on_probabilities(run: Run) -> None:
 
 def test_github_actions_is_told_which_run_it_is(run: Run) -> None:
     assert "project_name=AgentLightningCI\nrun_name=fast-" in run.ci_outputs
+
+
+def test_server_samples_from_the_adapters_as_trained(adapters_run: Run) -> None:
+    assert adapters_run.exit_code == 0, adapters_run.output
+    steps = [line for line in adapters_run.progress if line["reward"]]
+    assert [float(line["probability_difference"]) < 0.02 for line in steps] == [True, True]
