@@ -52,6 +52,17 @@ def duration(text: str) -> float:
     return float(text)
 
 
+def gibibytes(text: str) -> float:
+    """An amount of memory above zero.
+
+    Raises:
+        argparse.ArgumentTypeError: It is none.
+    """
+    if not 0 < float(text) < math.inf:
+        raise argparse.ArgumentTypeError(f"give GiB, more than 0, not {text!r}")
+    return float(text)
+
+
 def temperature(text: str) -> float:
     """A sampling temperature; 0 is greedy.
 

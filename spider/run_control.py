@@ -72,9 +72,18 @@ def with_course(
     Raises:
         RunFolderError: If the run in the folder cannot be continued with these settings.
     """
-    mode = wandb_mode(args.wandb if args.wandb is not None or use_wandb else False, os.environ)
-    loggers = [name for name in cast("list[str]", value_at(overrides, "trainer.logger")) if name != "wandb"]
-    trainer: dict[str, object] = {"logger": loggers + (["wandb"] if mode else []), "val_only": args.val_only}
+    given = value_at(overrides, "trainer.logger")
+    loggers = [given] if isinstance(given, str) else list(cast("list[str] | None", given) or [])
+    wanted = args.wandb
+    if wanted is None and any(setting.startswith("trainer.logger=") for setting in args.set):
+        wanted = "wandb" in loggers
+    elif wanted is None and not use_wandb:
+        wanted = False
+    mode = wandb_mode(wanted, os.environ)
+    trainer: dict[str, object] = {
+        "logger": [name for name in loggers if name != "wandb"] + (["wandb"] if mode else []),
+        "val_only": bool(args.val_only or value_at(overrides, "trainer.val_only")),
+    }
     if args.resume:
         trainer |= resume_settings(folder, overrides)
     return merged(overrides, {"agentlightning": {"wandb_offline": mode == "offline"}, "trainer": trainer})
@@ -111,10 +120,13 @@ def take_folder(folder: Path) -> TextIO:
     """Mark this run, take its folder, and see to it that its processes end with this one, however it ends.
 
     Raises:
-        RunFolderError: If another run is going on there.
+        RunFolderError: If another run is going on there, or the folder can't be written to.
     """
     run_id = mark_run()
-    lock = hold(folder, run_id)
+    try:
+        lock = hold(folder, run_id)
+    except OSError as error:
+        raise RunFolderError(f"can't write to {folder}: {error.strerror}; choose another --output-dir") from error
     start_reaper(run_id)
     register_stacks(folder / "stacks.txt")
     return lock

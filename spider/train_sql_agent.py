@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import cast
 
-from spider.arguments import interruptible
+from spider.arguments import gibibytes, interruptible
 from spider.data import data_dir, load_environment
 from spider.output import show
 from spider.ports import free_port
@@ -27,7 +27,7 @@ from spider.quick_imports import quick_imports
 from spider.run_control import add_flags, begin, is_complete, run_folder, take_folder, with_course
 from spider.verl_bridge.failures import in_words
 from spider.verl_bridge.run_folder import RunFolderError
-from spider.verl_bridge.verl_config import SettingError, resolve_config
+from spider.verl_bridge.verl_config import SettingError, require_questions, resolve_config
 from spider.verl_overrides import to_verl
 
 logger = logging.getLogger("spider.train_sql_agent")
@@ -67,7 +67,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--dry-run", action="store_true", help="print the resolved verl configuration and stop")
     parser.add_argument(
         "--gpu-memory",
-        type=float,
+        type=gibibytes,
         metavar="GIB",
         help="memory of each card for the estimate (default: this machine's; in a dry run an 80 GB card's)",
     )
@@ -93,10 +93,10 @@ def main(argv: list[str] | None = None) -> int:
         preset = select_preset(args)
         output_dir = run_folder(args)
         config = with_settings(to_verl(preset, output_dir, args.seed, args.verbose), args.set)
+        resolve_config(config)  # a misspelt key is refused before there is a run folder
         config = with_course(config, args, output_dir, preset.use_wandb)
         if args.dry_run:
             return dry_run(preset, config, args.gpu_memory)
-        resolve_config(config)  # a misspelt key is refused before there is a run folder
         return train(preset, config, args, output_dir)
     except (UsageError, SettingError, RunFolderError) as error:
         logger.error("error: %s", error)
@@ -180,6 +180,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     from spider.verl_bridge.processes import relaunch_marked
 
     train_tasks = load_split(args.train_files, "train_spider.parquet")
+    require_questions(config, len(train_tasks))
     val_tasks = load_split(args.val_files, "test_dev_500.parquet", preset.val_limit)
     require_model(preset)
     relaunch_marked("spider.train_sql_agent")

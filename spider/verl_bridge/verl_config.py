@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from spider.verl_bridge.setting_ranges import unusable_value
+
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
@@ -83,14 +85,33 @@ def resolve_config(overrides: Mapping[str, object]) -> "DictConfig":
     Raises:
         UnknownKeyError: If an override names a key that verl's configuration, or an argument that vLLM's engine, does
             not have.
-        SettingError: If it gives words where verl's default is a number or a truth value.
+        SettingError: If it gives words where verl's default is a number or a truth value, a value where verl has a
+            section, or one that no run can use.
     """
     from omegaconf import OmegaConf
 
     base = base_config()
     for path, value in _leaves(overrides):
         _check_key(base, path, value)
-    return cast("DictConfig", OmegaConf.merge(base, OmegaConf.create(dict(overrides))))
+    config = cast("DictConfig", OmegaConf.merge(base, OmegaConf.create(dict(overrides))))
+    problem = unusable_value(config)
+    if problem:
+        raise SettingError(problem)
+    return config
+
+
+def require_questions(config: Mapping[str, object], questions: int) -> None:
+    """Refuse a step of more questions than there are: verl leaves out what doesn't fill a step, here all.
+
+    Raises:
+        SettingError: With both numbers.
+    """
+    batch = cast("Mapping[str, int]", config["data"])["train_batch_size"]
+    if batch > questions:
+        raise SettingError(
+            f"data.train_batch_size is {batch}, but there are {questions} questions to train on: set it (and "
+            f"actor_rollout_ref.actor.ppo_mini_batch_size) to {questions} at most, or give other --train-files"
+        )
 
 
 def reach_last_step(config: "DictConfig", questions: int) -> None:
@@ -140,10 +161,16 @@ def _check_key(base: "DictConfig", path: str, value: object) -> None:
 
 
 def _check_type(path: str, default: object, value: object) -> None:
-    """Refuse text for a number or a truth value; verl would find out when its processes have long started."""
-    if isinstance(default, int | float) and isinstance(value, str) and not value.startswith("${"):
+    """Refuse text or null for a number or a truth value, and a value for a section.
+
+    verl would find out when its processes have long started.
+    """
+    if isinstance(default, Mapping) and not isinstance(value, Mapping) and value is not None:
+        raise SettingError(f"{path} is a section, not a value ({value!r}): set a key in it, as {path}.KEY=VALUE")
+    if isinstance(default, int | float) and (value is None or (isinstance(value, str) and not value.startswith("${"))):
         wanted = "true or false" if isinstance(default, bool) else "a number"
-        raise SettingError(f"{path} is {wanted}, not {value!r} (verl's default is {str(default).lower()})")
+        given = "null" if value is None else repr(value)
+        raise SettingError(f"{path} is {wanted}, not {given} (verl's default is {str(default).lower()})")
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from spider.presets import PRESETS
-from spider.run_control import is_complete, run_folder, with_course
-from spider.train_sql_agent import main, parse_args
+from spider.run_control import is_complete, run_folder, take_folder, with_course
+from spider.train_sql_agent import main, parse_args, with_settings
+from spider.verl_bridge.processes import RUN_ID
 from spider.verl_bridge.run_folder import RunFolderError, value_at
 from spider.verl_bridge.verl_config import resolve_config
 from spider.verl_overrides import to_verl
@@ -24,8 +25,8 @@ def arguments(folder: Path, *flags: str) -> Namespace:
 
 
 def course(folder: Path, *flags: str) -> dict[str, object]:
-    preset = PRESETS["tiny"]
-    return with_course(to_verl(preset, folder), arguments(folder, *flags), folder, preset.use_wandb)
+    preset, args = PRESETS["tiny"], arguments(folder, *flags)
+    return with_course(with_settings(to_verl(preset, folder), args.set), args, folder, preset.use_wandb)
 
 
 def saved(folder: Path, step: int) -> Path:
@@ -96,3 +97,32 @@ def test_misspelt_key_is_refused_before_there_is_a_run_folder(tmp_path: Path) ->
     folder = tmp_path / "run"
     assert main(["tiny", "--output-dir", str(folder), "--set", "trainer.save_frq=10"]) == 2
     assert not folder.exists()
+
+
+def test_validation_alone_can_be_set_as_verls_key(tmp_path: Path) -> None:
+    assert value_at(course(tmp_path, "--set", "trainer.val_only=true"), "trainer.val_only") is True
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [("[wandb]", ["wandb"]), ("console", ["console"]), ("[console,wandb]", ["console", "wandb"])],
+)
+def test_loggers_that_are_set_stay_as_they_are(tmp_path: Path, setting: str, expected: list[str]) -> None:
+    assert value_at(course(tmp_path, "--set", f"trainer.logger={setting}"), "trainer.logger") == expected
+
+
+def test_loggers_that_are_set_without_wandb_stay_so_with_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANDB_API_KEY", "key")
+    assert value_at(course(tmp_path, "--set", "trainer.logger=[console]"), "trainer.logger") == ["console"]
+
+
+def test_folder_that_cannot_be_made_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(RUN_ID, "a-run")
+    with pytest.raises(RunFolderError, match=r"can't write to /proc/run: .*--output-dir"):
+        take_folder(Path("/proc/run"))
+
+
+@pytest.mark.parametrize("memory", ["0", "-5", "nan", "inf"])
+def test_memory_of_a_card_is_more_than_nothing(tmp_path: Path, memory: str) -> None:
+    with pytest.raises(SystemExit):
+        arguments(tmp_path, "--gpu-memory", memory)

@@ -17,6 +17,11 @@ from spider.verl_bridge.verl_config import (
 )
 from spider.verl_overrides import to_verl
 
+SIXTEEN_QUESTIONS = {
+    "data": {"train_batch_size": 16},
+    "actor_rollout_ref": {"actor": {"ppo_mini_batch_size": 16}},
+}
+
 
 def test_misspelt_key_is_refused_with_a_suggestion() -> None:
     with pytest.raises(UnknownKeyError, match=r"trainer\.save_frq.*did you mean trainer\.save_freq"):
@@ -117,13 +122,13 @@ def test_keys_that_the_yaml_leaves_out_are_fields_of_verls_classes() -> None:
 @pytest.mark.parametrize(("steps", "epochs"), [(43, 1), (44, 2), (80, 2), (87, 3), (None, 1)])
 def test_epochs_suffice_for_the_steps(steps: int | None, epochs: int) -> None:
     course = {"total_training_steps": steps, "total_epochs": 1}
-    config = resolve_config({"trainer": course, "data": {"train_batch_size": 16}})
+    config = resolve_config({"trainer": course, **SIXTEEN_QUESTIONS})
     reach_last_step(config, questions=702)
     assert config.trainer.total_epochs == epochs
 
 
 def test_epochs_asked_for_are_not_taken_away() -> None:
     trainer = {"total_training_steps": 3, "total_epochs": 2}
-    config = resolve_config({"trainer": trainer, "data": {"train_batch_size": 16}})
+    config = resolve_config({"trainer": trainer, **SIXTEEN_QUESTIONS})
     reach_last_step(config, questions=702)
     assert config.trainer.total_epochs == 2
