@@ -7,12 +7,12 @@ the keys as further columns. Where neither works, every row has its place.
 from __future__ import annotations
 
 import math
-import string
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spider.sandbox import Limits, QueryFailed, Rows, SQLValue, run_query
+from spider.spider_eval.collation import Fold, key_folds
 from spider.spider_eval.compare import RELATIVE_TOLERANCE
 from spider.spider_eval.gold_outline import gold_outline
 from spider.spider_eval.statement import (
@@ -30,8 +30,6 @@ from spider.spider_eval.statement import (
 )
 
 Row = tuple[SQLValue, ...]
-_UPPER = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)  # SQLite's NOCASE knows no other letters
-ANY_CASE = "SELECT 1 FROM sqlite_master WHERE sql LIKE '%COLLATE%NOCASE%' LIMIT 1"
 
 
 @dataclass(frozen=True)
@@ -64,12 +62,20 @@ def tie_groups(db: Path, sql: str, result: Rows, limits: Limits) -> Ordered:
     added = iter(range(len(result.columns), len(result.columns) + len(missing)))
     positions = [next(added) if at is None else at for at in columns]
     keys = [tuple(row[at] for at in positions) for row in keyed]
-    if ignores_case(db, sql, limits):
-        keys = [tuple(cell.translate(_UPPER) if isinstance(cell, str) else cell for cell in key) for key in keys]
+    folds = key_folds(db, parsed, columns, result.columns, limits)
+    if any(folds):
+        keys = [tuple(map(folded, key, folds)) for key in keys]
     groups = [0] * len(keys)
     for at in range(1, len(keys)):
         groups[at] = groups[at - 1] + (not tie(keys[at - 1], keys[at]))
     return Ordered(rows, groups)
+
+
+def folded(key: SQLValue, folds: list[Fold]) -> SQLValue:
+    """A key as its collation sees it."""
+    for fold in folds if isinstance(key, str) else ():
+        key = fold(str(key))
+    return key
 
 
 def tie(key: Row, following: Row) -> bool:
@@ -146,13 +152,3 @@ def with_aliases_replaced(parsed: Outline, expression: str) -> str:
             replaced += f"{expression[at : token.start]}({aliases[unquoted(token)]})"
             at = token.end
     return replaced + expression[at:]
-
-
-def ignores_case(db: Path, sql: str, limits: Limits) -> bool:
-    """Whether texts that differ in case may tie: the query or the database asks for NOCASE somewhere."""
-    if "nocase" in sql.lower():
-        return True
-    try:
-        return bool(run_query(db, ANY_CASE, limits).rows)
-    except QueryFailed:
-        return False

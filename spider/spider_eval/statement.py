@@ -96,11 +96,11 @@ def outline(sql: str) -> Outline:
     return Outline(sql, tokens, select, distinct, is_set_operation, terms)
 
 
-def split_at_commas(tokens: Iterable[Token]) -> list[tuple[Token, ...]]:
-    """The parts of a list at the outermost level of parentheses."""
+def split_at_commas(tokens: Iterable[Token], depth: int = 0) -> list[tuple[Token, ...]]:
+    """The parts of a list at a level of parentheses."""
     parts: list[list[Token]] = [[]]
     for token in tokens:
-        if token.text == "," and token.depth == 0:
+        if token.text == "," and token.depth == depth:
             parts.append([])
         else:
             parts[-1].append(token)
