@@ -55,7 +55,7 @@ sample)
 spider)
     export FREQ=20 TOKENS=16384 # two runs' passes of 32,768 tokens would fill the card
     NODES=all BATCH=32 STEPS=${ALL_STEPS:-60} NAME=spider-calls bash scripts/gpu/learning.sh spider --call-rewards
-    NODES=write STEPS=${STEPS:-120} NAME=spider-long bash scripts/gpu/learning.sh spider
+    NODES=write STEPS=${STEPS:-100} NAME=spider-long bash scripts/gpu/learning.sh spider
     until_ended spider-long
     tests
     until_ended spider-calls
