@@ -1,15 +1,45 @@
-"""What a run needs before it starts, and what this machine may lack: a model, cards. Each refusal names the fix."""
+"""What a run needs before it starts and may lack: questions, a model, cards. Each refusal names the fix."""
 
+import argparse
 import importlib
 import os
 from contextlib import suppress
 from pathlib import Path
 
+from spider.data import data_dir, load_tasks
 from spider.preset_changes import UsageError
-from spider.presets import Preset, model_path, models_here
+from spider.presets import PRESETS, Preset, is_hub_name, model_path, models_here
 
 CARDS = {"cuda": "CUDA device", "npu": "Ascend NPU (torch_npu must be installed)"}
 """What torch finds none of, by the preset's device."""
+
+
+def load_split(path: Path | None, name: str, limit: int | None = None) -> list[dict[str, str]]:
+    """Load the tasks of a file, or of the data folder's file of that name.
+
+    Raises:
+        UsageError: If there are none to be had.
+    """
+    try:
+        return load_tasks(path or data_dir() / name, limit)
+    except (OSError, ValueError) as error:
+        raise UsageError(str(error)) from error
+
+
+def require_named(args: argparse.Namespace) -> None:
+    """Refuse questions and a model that the command line names and that aren't there.
+
+    What the preset names may be fetched later: train.sh makes a dry run before it fetches.
+
+    Raises:
+        UsageError: With the file's fault, or the command that gets a model.
+    """
+    for path in (args.train_files, args.val_files):
+        if path is not None:
+            load_split(path, path.name)
+    ours = {preset.model for preset in PRESETS.values()}  # what scripts/get_model.py makes
+    if args.model is not None and args.model not in ours and not is_folder(args.model) and not is_hub_name(args.model):
+        raise UsageError(no_model(args.model))
 
 
 def card_memory(preset: Preset) -> float | None:
@@ -53,8 +83,8 @@ def require_model(preset: Preset) -> None:
     """
     if is_folder(preset.model):
         return
-    if preset.device == "cpu" or "/" not in preset.model:
-        raise UsageError(f"no model at {model_path(preset.model)} (no config.json): {models_here()}")
+    if preset.device == "cpu" or not is_hub_name(preset.model):
+        raise UsageError(no_model(preset.model))
     if preset.model.startswith("meta-llama/") and not os.environ.get("HF_TOKEN"):
         raise UsageError(f"{preset.model} is a gated model: set HF_TOKEN, or give --model FOLDER")
 
@@ -74,6 +104,11 @@ def require_fetchable(preset: Preset) -> None:
         hugging_face.require_model(preset.model, "give --model FOLDER")
     except DownloadError as error:
         raise UsageError(str(error)) from error
+
+
+def no_model(name: str) -> str:
+    """Return what is said of a model that isn't here."""
+    return f"no model at {name} (no config.json): {models_here()}"
 
 
 def is_folder(model: str) -> bool:

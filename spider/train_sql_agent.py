@@ -21,7 +21,7 @@ from spider.arguments import interruptible
 from spider.data import data_dir, load_environment
 from spider.output import show
 from spider.ports import free_port
-from spider.preflight import card_memory, require_fetchable, require_model
+from spider.preflight import card_memory, load_split, require_fetchable, require_model, require_named
 from spider.preset_changes import UsageError, add_preset_arguments, select_preset
 from spider.presets import PRESETS, Preset
 from spider.quick_imports import quick_imports
@@ -96,6 +96,7 @@ def main(argv: list[str] | None = None) -> int:
         config = with_settings(to_verl(preset, output_dir, args.seed, args.verbose), args.set)
         config = with_course(config, args, output_dir, preset.use_wandb)
         if args.dry_run:
+            require_named(args)
             return dry_run(preset, config, args.gpu_memory)
         resolve_config(config)  # a misspelt key is refused before there is a run folder
         return train(preset, config, args, output_dir)
@@ -237,20 +238,6 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     # agentlightning's strategy ends quietly on Ctrl-C.
     logger.warning("interrupted: the same command with --resume --output-dir %s goes on", output_dir)
     return 130
-
-
-def load_split(path: Path | None, name: str, limit: int | None = None) -> list[dict[str, str]]:
-    """Load the tasks of a file, or of the data folder's file of that name.
-
-    Raises:
-        UsageError: If there are none to be had.
-    """
-    from spider.data import load_tasks
-
-    try:
-        return load_tasks(path or data_dir() / name, limit)
-    except (OSError, ValueError) as error:
-        raise UsageError(str(error)) from error
 
 
 def write_ci_outputs(preset: Preset) -> None:

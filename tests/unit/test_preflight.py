@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from spider import presets
+from spider.data import ROOT
 from spider.model_sources import hugging_face
 from spider.preflight import card_memory, require_fetchable, require_model
 from spider.preset_changes import UsageError
@@ -14,6 +16,7 @@ from spider.presets import PRESETS
 from spider.train_sql_agent import main
 from spider.verl_bridge.processes import RUN_ID
 
+SAMPLE = ROOT / "data" / "sample"
 QWEN = PRESETS["qwen"]
 
 
@@ -22,6 +25,52 @@ def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command is not started anew, and fails the test where it would begin a run."""
     monkeypatch.setenv(RUN_ID, "test")
     monkeypatch.setattr("spider.train_sql_agent.take_folder", lambda folder: pytest.fail(f"a run begins in {folder}"))
+
+
+@pytest.mark.parametrize("flag", ["--train-files", "--val-files"])
+def test_dry_run_refuses_questions_that_are_not_there(
+    flag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert main(["qwen", "--dry-run", flag, str(tmp_path / "nope.parquet")]) == 2
+    assert f"no task file {tmp_path / 'nope.parquet'}: see data/README.md" in caplog.text
+    assert capsys.readouterr().out == ""
+
+
+def test_dry_run_refuses_a_file_that_holds_no_questions(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "notes.txt").write_text("no table", encoding="utf-8")
+    assert main(["qwen", "--dry-run", "--train-files", str(tmp_path / "notes.txt")]) == 2
+    assert "notes.txt is not a readable parquet file" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["./nope", "../no/such", "/no/such/model", "~/nope", "nope", "models/"])
+@pytest.mark.parametrize("further", [["--dry-run"], []])
+def test_a_model_that_is_no_folder_and_no_hubs_is_refused(
+    name: str, further: list[str], no_run: None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert main(["qwen", "--model", name, "--output-dir", str(tmp_path / "run"), *further]) == 2
+    assert f"no model at {name} (no config.json)" in caplog.text
+    assert "scripts/get_model.py" in caplog.text
+
+
+def test_dry_run_refuses_a_folder_without_a_model(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert main(["qwen", "--dry-run", "--model", str(tmp_path)]) == 2
+    assert f"no model at {tmp_path} (no config.json)" in caplog.text
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_dry_run_takes_every_presets_model_before_it_is_fetched(
+    preset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presets, "ROOT", tmp_path)
+    assert main([preset, "--dry-run"]) == 0
+    assert main([preset, "--dry-run", "--model", PRESETS[preset].model]) == 0
+
+
+def test_dry_run_takes_what_is_named_and_there(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    questions = str(SAMPLE / "train_spider.parquet")
+    named = ["--model", str(tmp_path), "--train-files", questions, "--val-files", questions]
+    assert main(["qwen", "--dry-run", *named]) == 0
 
 
 def test_gpu_preset_without_a_gpu_is_told_of_the_one_that_needs_none() -> None:
