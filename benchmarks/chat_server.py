@@ -18,12 +18,14 @@ Script = Callable[[Mapping[str, object]], Answer]
 class ChatServer:
     """An OpenAI-compatible endpoint. `script` maps a request to a reply's text, or to a status and an error's body.
 
-    It returns token ids and log-probs when asked to, as vLLM does, and keeps every request in `requests`.
+    It returns token ids and log-probs when asked to, as vLLM does, and keeps every request in `requests`. It lists
+    `models`; where that is None it lists none, and says that it has no such page.
     """
 
     def __init__(self, port: int = 0) -> None:
         """Listen on `port`, or on a free one."""
         self.requests: list[Mapping[str, object]] = []
+        self.models: list[str] | None = ["scripted"]
         self.script: Script = lambda request: "THE QUERY IS CORRECT."
         server = self
 
@@ -36,7 +38,11 @@ class ChatServer:
                 """Keep quiet."""
 
             def do_GET(self) -> None:
-                self.reply(200, {"object": "list", "data": [{"id": "scripted", "object": "model"}]})
+                if server.models is None:
+                    self.reply(404, {"error": {"message": "Not Found"}})
+                    return
+                data = [{"id": name, "object": "model"} for name in server.models]
+                self.reply(200, {"object": "list", "data": data})
 
             def do_POST(self) -> None:
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

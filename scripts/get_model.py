@@ -21,7 +21,7 @@ from pathlib import Path
 from spider.arguments import interruptible
 from spider.data import ROOT, load_environment
 from spider.download import DownloadError
-from spider.presets import PRESETS
+from spider.presets import PRESETS, is_hub_name
 
 SOURCES = ("hf", "modelscope")
 
@@ -56,7 +56,7 @@ def get_model(name: str, options: argparse.Namespace) -> Path:
         from spider.model_sources.local_folder import get_from_folder
 
         return get_from_folder(Path(name), models)
-    if name.count("/") != 1 or name.endswith("/") or name.startswith((".", "/", "~")):
+    if not is_hub_name(name):
         presets = ", ".join(sorted(PRESETS))
         raise UsageError(f"no folder {name!r}: give a folder's path, ORGANISATION/NAME, or a preset ({presets})")
     return get_from_source(name, models, options)

@@ -11,10 +11,8 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,6 +101,7 @@ def optimise(options: argparse.Namespace) -> int:
     run_dir = (options.output_dir or ROOT / "outputs" / f"apo-{datetime.now():%Y%m%d-%H%M%S}").resolve()
     from spider.run_control import take_folder
     from spider.run_logging import keep_libraries_quiet, set_up_logging, take_over_loggers
+    from spider.strategy.models import endpoints, price_of
     from spider.verl_bridge.processes import relaunch_marked
 
     relaunch_marked("spider.train_sql_agent")
@@ -149,35 +148,6 @@ def split(options: argparse.Namespace) -> tuple[list[dict[str, str]], list[dict[
         raise ValueError(f"{wanted} questions are asked for, there are {len(tasks)}: give fewer --train-questions")
     chosen = random.Random(options.seed).sample(tasks, wanted)
     return chosen[: options.train_questions], chosen[options.train_questions :]
-
-
-def endpoints(options: argparse.Namespace) -> tuple[ChatEndpoint, ChatEndpoint]:
-    """The agent's model and the one that criticises and edits; fills in their names where they weren't given.
-
-    Raises:
-        ValueError: none is set, or it doesn't answer.
-    """
-    from spider.chat_endpoint import EndpointError, endpoint_from_environment
-    from spider.first_model import hint, model_of
-
-    def served(url: str | None, model: str | None, api_key: str | None = None) -> ChatEndpoint:
-        found = endpoint_from_environment(url, model)
-        found = replace(found, api_key=api_key or found.api_key)
-        try:
-            name = model_of(found)
-        except EndpointError as error:
-            raise ValueError(f"the endpoint doesn't work: {error}{hint(error)}") from error
-        return replace(found, model=name, sampling={"temperature": 0.0, "max_completion_tokens": options.max_tokens})
-
-    agent = served(options.endpoint, options.model)
-    optimizer = agent
-    if options.optimizer_endpoint or options.optimizer_model:
-        name = options.optimizer_model or (None if options.optimizer_endpoint else agent.model)
-        # The agent's key is not another provider's to see.
-        key = os.environ.get("OPTIMIZER_API_KEY") or ("none" if options.optimizer_endpoint else None)
-        optimizer = served(options.optimizer_endpoint or options.endpoint, name, key)
-    options.model, options.optimizer_model = agent.model, optimizer.model
-    return agent, optimizer
 
 
 def keep_settings(run_dir: Path, options: argparse.Namespace) -> None:
@@ -238,20 +208,6 @@ def make_search(
     )
     client = journaled_client(optimizer.base_url, optimizer.api_key, transport)
     return PromptSearch(agent, settings, client, ledger, run_dir)
-
-
-def price_of(model: str, options: argparse.Namespace) -> Price | None:
-    """What a model costs: as given, or as litellm lists it.
-
-    Raises:
-        ValueError: money is limited and the price unknown.
-    """
-    from spider.strategy.budget import Price, known_price
-
-    price = Price(*options.price) if options.price else known_price(model)
-    if price is None and options.max_usd is not None:
-        raise ValueError(f"--max-usd needs a price, and litellm lists none for {model}: give --price PROMPT REPLY")
-    return price
 
 
 def fit(search: PromptSearch, train: list[dict[str, str]], val: list[dict[str, str]], n_runners: int) -> None:

@@ -183,6 +183,12 @@ def model_path(name: str) -> str:
     return name
 
 
+def is_hub_name(name: str) -> bool:
+    """Return whether a name can be a hub's, ORGANISATION/NAME, and is no path."""
+    starts_as_path = name.startswith((".", "/", "~"))
+    return name.count("/") == 1 and not starts_as_path and not name.endswith("/") and not Path(name).exists()
+
+
 def models_here() -> str:
     """Return what to do where a model isn't found: which ones are there, and how to get one."""
     found = sorted(folder.parent.name for folder in (ROOT / "model").glob("*/config.json"))

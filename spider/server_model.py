@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from spider.presets import model_path, models_here
+from spider.presets import is_hub_name, model_path, models_here
 from spider.server_flags import Model, read_model
 
 
@@ -19,7 +19,7 @@ def find_model(name: str) -> Model:
     """
     path = model_path(name)
     is_folder = (Path(path) / "config.json").is_file()
-    if not is_folder and (path.count("/") != 1 or path.startswith((".", "/", "~")) or Path(path).exists()):
+    if not is_folder and not is_hub_name(path):
         raise ServerError(f"no model at {name} (no config.json): {models_here()}")
     try:
         return read_model(path)

@@ -21,8 +21,9 @@ from spider.arguments import gibibytes, interruptible
 from spider.data import data_dir, load_environment
 from spider.output import show
 from spider.ports import free_port
+from spider.preflight import card_memory, load_split, require_fetchable, require_model, require_named
 from spider.preset_changes import UsageError, add_preset_arguments, select_preset
-from spider.presets import PRESETS, Preset, model_path, models_here
+from spider.presets import PRESETS, Preset
 from spider.quick_imports import quick_imports
 from spider.run_control import add_flags, begin, is_complete, run_folder, take_folder, with_course
 from spider.verl_bridge.failures import in_words
@@ -96,6 +97,7 @@ def main(argv: list[str] | None = None) -> int:
         resolve_config(config)  # a misspelt key is refused before there is a run folder
         config = with_course(config, args, output_dir, preset.use_wandb)
         if args.dry_run:
+            require_named(args)
             return dry_run(preset, config, args.gpu_memory)
         return train(preset, config, args, output_dir)
     except (UsageError, SettingError, RunFolderError) as error:
@@ -157,24 +159,6 @@ def require_memory(preset: Preset, config: dict[str, object], card_gib: float | 
         raise UsageError(reason)
 
 
-def card_memory(preset: Preset) -> float | None:
-    """Ask torch for the memory of this machine's cards, in GiB; None where the driver's machine has none of its own.
-
-    Raises:
-        UsageError: If the run needs more cards than this machine has.
-    """
-    if preset.device != "cuda" or preset.n_nodes > 1:
-        return None
-    import torch
-
-    found = torch.cuda.device_count()
-    if not found:
-        raise UsageError("torch finds no CUDA device here: use the preset `tiny`, which needs none")
-    if found < preset.n_gpus:
-        raise UsageError(f"--gpus {preset.n_gpus}: torch finds {found} on this machine")
-    return min(torch.cuda.get_device_properties(number).total_memory for number in range(preset.n_gpus)) / 1024**3
-
-
 def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, output_dir: Path) -> int:
     """Train, and return 0 when the run came to its end, 130 when it was interrupted."""
     from spider.verl_bridge.processes import relaunch_marked
@@ -184,7 +168,9 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     val_tasks = load_split(args.val_files, "test_dev_500.parquet", preset.val_limit)
     require_model(preset)
     relaunch_marked("spider.train_sql_agent")
-    require_memory(preset, config, args.gpu_memory or card_memory(preset))
+    card_gib = card_memory(preset)  # --gpu-memory makes no card
+    require_memory(preset, config, args.gpu_memory or card_gib)
+    require_fetchable(preset)
     lock = take_folder(output_dir)
     from spider.run_logging import set_up_logging, take_over_loggers
 
@@ -253,34 +239,6 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     # agentlightning's strategy ends quietly on Ctrl-C.
     logger.warning("interrupted: the same command with --resume --output-dir %s goes on", output_dir)
     return 130
-
-
-def load_split(path: Path | None, name: str, limit: int | None = None) -> list[dict[str, str]]:
-    """Load the tasks of a file, or of the data folder's file of that name.
-
-    Raises:
-        UsageError: If there are none to be had.
-    """
-    from spider.data import load_tasks
-
-    try:
-        return load_tasks(path or data_dir() / name, limit)
-    except (OSError, ValueError) as error:
-        raise UsageError(str(error)) from error
-
-
-def require_model(preset: Preset) -> None:
-    """Refuse a model that is neither a folder here nor, by its name, a hub's to give.
-
-    Raises:
-        UsageError: With the command or the variable that mends it.
-    """
-    if (Path(model_path(preset.model)) / "config.json").is_file():
-        return
-    if preset.device == "cpu" or "/" not in preset.model:
-        raise UsageError(f"no model at {model_path(preset.model)} (no config.json): {models_here()}")
-    if preset.model.startswith("meta-llama/") and not os.environ.get("HF_TOKEN"):
-        raise UsageError(f"{preset.model} is a gated model: set HF_TOKEN, or give --model FOLDER")
 
 
 def write_ci_outputs(preset: Preset) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from spider.chat_endpoint import ChatEndpoint, EndpointError, endpoint_from_environment
 from spider.evaluation.running import ServerGoneError
-from spider.first_model import first_model, hint
+from spider.first_model import UnknownModelError, first_model, hint, require_served
 from spider.model_server import Server, running
 from spider.ports import free_port
 from spider.server_log import ending
@@ -69,9 +69,7 @@ def given_model(source: str | None, endpoint: str | None) -> Model:
     server = replace(endpoint_from_environment(endpoint), retries=1)
     with _endpoint_errors():
         name = source or first_model(server)
-        served = server.models()
-    if served and name not in served:
-        raise ModelError(f"{endpoint} has no model {source}; it has {', '.join(served)}")
+        require_served(endpoint, name, server.models())
     return Model(Path(name).name, name, endpoint)
 
 
@@ -109,6 +107,8 @@ def _endpoint_errors() -> Iterator[None]:
         yield
     except EndpointError as error:
         raise ModelError(f"the endpoint doesn't work: {error}{hint(error)}") from error
+    except UnknownModelError as error:
+        raise ModelError(str(error)) from error
 
 
 def _folder(source: str) -> Path | None:

@@ -16,6 +16,7 @@ from spider.download import DownloadError, download
 from spider.model_sources.hub import HubFile, Listing
 
 SITE = "https://huggingface.co"
+FOLDER_INSTEAD = "give a folder's path"
 
 
 class HuggingFace:
@@ -64,8 +65,12 @@ class HuggingFace:
         )
 
 
-def require_model(repo: str) -> None:
+def require_model(repo: str, instead: str = FOLDER_INSTEAD) -> None:
     """Refuse a repository that neither the library's cache on this machine nor the hub has.
+
+    Args:
+        repo: The hub's name of it.
+        instead: How the command that asks takes a folder.
 
     Raises:
         DownloadError: in one line, with the remedy.
@@ -73,13 +78,18 @@ def require_model(repo: str) -> None:
     from huggingface_hub import try_to_load_from_cache
 
     if not isinstance(try_to_load_from_cache(repo, "config.json"), str):
-        with in_words(repo, None, f"run `python scripts/get_model.py {repo}`, which knows ModelScope too"):
+        elsewhere = f"run `python scripts/get_model.py {repo}`, which knows ModelScope too"
+        with in_words(repo, None, elsewhere, instead):
             HuggingFace().api.model_info(repo, timeout=10)
 
 
 @contextmanager
-def in_words(repo: str, revision: str | None, elsewhere: str = "take --source modelscope") -> Iterator[None]:
-    """Turn the library's errors into one line with the remedy; `elsewhere` is where else the model may come from.
+def in_words(
+    repo: str, revision: str | None, elsewhere: str = "take --source modelscope", instead: str = FOLDER_INSTEAD
+) -> Iterator[None]:
+    """Turn the library's errors into one line with the remedy.
+
+    `elsewhere` is where else the model may come from, `instead` how to name a folder in its stead.
 
     Raises:
         DownloadError: in place of any of them.
@@ -106,9 +116,9 @@ def in_words(repo: str, revision: str | None, elsewhere: str = "take --source mo
     except errors.HFValidationError as error:
         raise DownloadError(f"{repo!r} is not a model's name: write ORGANISATION/NAME, or a folder's path") from error
     except (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError, httpx.TransportError) as error:
-        remedy = f"check the network, set HF_ENDPOINT to a mirror, {elsewhere}, or give a folder's path"
+        remedy = f"check the network, set HF_ENDPOINT to a mirror, {elsewhere}, or {instead}"
         if constants.HF_HUB_OFFLINE:
-            remedy = "unset HF_HUB_OFFLINE, or give a folder's path"
+            remedy = f"unset HF_HUB_OFFLINE, or {instead}"
         raise DownloadError(f"can't reach {constants.ENDPOINT} for {repo}: {remedy}") from error
     except (errors.HfHubHTTPError, errors.FileMetadataError) as error:
         status = error.response.status_code if isinstance(error, errors.HfHubHTTPError) else "no metadata"

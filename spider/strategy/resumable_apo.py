@@ -82,7 +82,8 @@ class ResumableAPO(APO[Task]):
             journal.refresh()
         self._draw()
         records = [journal.get(key_of(templates, task)) for task in dataset]
-        if missing and None in records:
+        # A larger budget would not mend calls of which not one brought a token.
+        if missing and None in records and (any(records) or self.ledger.spent.tokens):
             self.ledger.require()
         if not any(records):
             raise RuntimeError(

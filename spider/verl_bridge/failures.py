@@ -67,6 +67,15 @@ FAILURES = (
         "the machine ran out of memory: end other programs, or take fewer rollouts at a time (--n-runners) and smaller "
         "micro-batches (--set actor_rollout_ref.actor.ppo_max_token_len_per_gpu=1024)",
     ),
+    Failure(
+        "hub",
+        re.compile(
+            r"couldn't connect to '?https?://|LocalEntryNotFoundError|OfflineModeIsEnabled"
+            r"|outgoing traffic has been disabled"
+        ),
+        "the model's files are neither here nor to be had from its hub: `python scripts/get_model.py MODEL`, where "
+        "there is a network, fetches them whole (--source modelscope is another hub), or give --model FOLDER",
+    ),
 )
 
 

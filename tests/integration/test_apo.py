@@ -105,6 +105,7 @@ def questions(data_folder: Path) -> Path:
 def server() -> Iterator[ChatServer]:
     server = ChatServer()
     server.script = script
+    server.models = ["agent", "optimizer"]
     yield server
     server.close()
 
@@ -186,6 +187,8 @@ def test_an_edit_that_the_agent_cannot_work_with_costs_no_rollout(
         (["--prompts", "wirte"], "'wirte' is none of write, rewrite, check"),
         (["--rounds", "0"], "--rounds is 0: give more than 0"),
         (["--train-questions", "500"], "504 questions are asked for, there are 8"),
+        (["--model", "bogus"], "has no model bogus; it has agent, optimizer"),
+        (["--optimizer-model", "bogus"], "has no model bogus; it has agent, optimizer"),
         (["--max-usd", "1"], "litellm lists none for agent: give --price PROMPT REPLY"),
     ],
 )
@@ -212,6 +215,16 @@ def test_a_dead_endpoint_ends_the_run_with_its_words(tmp_path: Path, questions: 
     assert run.code == 1
     assert "every rollout of a batch failed" in run.log
     assert "no such model" in (run.folder / "run.log").read_text()
+
+
+def test_a_model_that_no_list_names_and_no_call_reaches_is_not_the_budgets_fault(
+    tmp_path: Path, questions: Path, server: ChatServer
+) -> None:
+    server.models = None
+    server.script = lambda request: (404, {"error": {"message": "no such model"}})
+    run = optimise(tmp_path / "run", questions, server, "--max-calls", "2")
+    assert run.code == 1
+    assert "every rollout of a batch failed, as with a --model that the server doesn't have" in run.log
 
 
 def test_a_killed_run_leaves_no_process_and_refuses_a_second_one_before(

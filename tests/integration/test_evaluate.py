@@ -257,3 +257,10 @@ def test_a_server_that_cannot_be_started_is_no_usage_error(
 def test_a_model_that_is_not_there_is_a_usage_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--model", "nowhere", "--output", str(tmp_path)]) == 2
     assert "no model at nowhere" in capfd.readouterr().err
+
+
+def test_a_model_that_the_endpoint_does_not_list_is_a_usage_error(
+    chat_server: ChatServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--endpoint", chat_server.url, "--model", "bogus", "--output", str(tmp_path)]) == 2
+    assert capfd.readouterr().err == f"error: {chat_server.url} has no model bogus; it has scripted\n"

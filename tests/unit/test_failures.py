@@ -15,6 +15,8 @@ TEXTS = {
     "GPU memory utilization (0.6, 47.5 GiB).",
     "memory": "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
     "disk_full": "ray::WorkerDict.save_checkpoint() OSError: [Errno 28] No space left on device",
+    "hub": "InstantiationException: Error in call to target 'verl.workers.config.model.HFModelConfig':\nOSError(\"We "
+    "couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached files.\")",
 }
 
 
@@ -23,6 +25,13 @@ def test_kind_is_told_from_a_workers_traceback(name: str) -> None:
     failure = classify(RuntimeError(TEXTS[name]))
     assert failure is not None
     assert failure.name == name
+
+
+def test_model_that_its_hub_does_not_give_is_one_line_with_the_remedies() -> None:
+    words = in_words(RuntimeError(TEXTS["hub"]))
+    assert "scripts/get_model.py MODEL" in words
+    assert "--model FOLDER" in words
+    assert "\n" not in words
 
 
 def test_cause_decides_when_the_error_does_not_tell() -> None:

@@ -4,12 +4,34 @@ import pytest
 
 from benchmarks.chat_server import ChatServer
 from spider.chat_endpoint import ChatEndpoint, EndpointError
-from spider.first_model import hint, model_of
+from spider.first_model import UnknownModelError, hint, model_of, require_served
 from spider.ports import free_port
 
 
-def test_a_named_model_is_taken_as_it_is(chat_server: ChatServer) -> None:
+def test_a_named_model_that_is_served_is_taken(chat_server: ChatServer) -> None:
+    chat_server.models = ["scripted", "mine"]
     assert model_of(ChatEndpoint(chat_server.url, "mine")) == "mine"
+
+
+@pytest.mark.parametrize("models", [None, []])
+def test_a_named_model_is_taken_as_it_is_where_none_are_listed(
+    chat_server: ChatServer, models: list[str] | None
+) -> None:
+    chat_server.models = models
+    assert model_of(ChatEndpoint(chat_server.url, "mine")) == "mine"
+
+
+def test_a_named_model_that_is_not_served_is_refused_with_those_that_are(chat_server: ChatServer) -> None:
+    chat_server.models = ["scripted", "other"]
+    with pytest.raises(UnknownModelError, match=r"/v1 has no model mine; it has scripted, other$"):
+        model_of(ChatEndpoint(chat_server.url, "mine"))
+    assert chat_server.requests == []
+
+
+def test_of_many_models_those_with_the_likest_names_are_told() -> None:
+    served = [*(f"embedding-{number}" for number in range(40)), "gpt-large"]
+    with pytest.raises(UnknownModelError, match=r"it has gpt-large, .* and 31 more$"):
+        require_served("http://there/v1", "gpt-lrage", served)
 
 
 def test_without_a_name_it_is_the_first_one_served(chat_server: ChatServer) -> None:

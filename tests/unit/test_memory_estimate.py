@@ -17,9 +17,9 @@ from spider.memory_estimate import (
     refusal,
 )
 from spider.model_shapes import HUB_SHAPES, ModelShape, model_shape, shape_from_config
-from spider.preset_changes import UsageError, select_preset
+from spider.preset_changes import select_preset
 from spider.presets import PRESETS
-from spider.train_sql_agent import card_memory, main, parse_args, with_settings
+from spider.train_sql_agent import main, parse_args, with_settings
 from spider.verl_overrides import to_verl
 
 QWEN = HUB_SHAPES["Qwen/Qwen2.5-Coder-1.5B-Instruct"]
@@ -175,17 +175,3 @@ def test_dry_run_reports_the_estimate_beside_the_configuration(
 def test_run_that_cannot_fit_is_refused_with_usage_code(caplog: pytest.LogCaptureFixture) -> None:
     assert main(["qwen", "--dry-run", "--gpu-memory", "23.5"]) == 2
     assert "add --lora" in caplog.text
-
-
-def test_gpu_preset_without_a_gpu_is_told_of_the_one_that_needs_none() -> None:
-    import torch
-
-    if torch.cuda.device_count():
-        pytest.skip("this machine has a GPU")
-    with pytest.raises(UsageError, match="use the preset `tiny`"):
-        card_memory(PRESETS["qwen"])
-
-
-def test_card_is_not_asked_for_where_it_is_not_this_machines() -> None:
-    assert card_memory(dataclasses.replace(PRESETS["qwen"], n_nodes=2)) is None
-    assert card_memory(PRESETS["tiny"]) is None
