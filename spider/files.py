@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -41,11 +42,16 @@ def make_folder(path: Path) -> None:
 
     Raises:
         NotADirectoryError: a file is in the way.
+        OSError: it can't be made; the message names the folder and the fix. A full disk keeps its own error.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise NotADirectoryError(f"can't make the folder {path}: a file is in the way; name another folder") from error
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise OSError(f"can't make the folder {path}: {error.strerror}; name one that you may write to") from error
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -257,3 +257,11 @@ def test_a_server_that_cannot_be_started_is_no_usage_error(
 def test_a_model_that_is_not_there_is_a_usage_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--model", "nowhere", "--output", str(tmp_path)]) == 2
     assert "no model at nowhere" in capfd.readouterr().err
+
+
+def test_fresh_with_a_file_in_the_folders_place_is_told_with_the_fix(
+    chat_server: ChatServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert evaluate(chat_server, tmp_path / "file" / "out", "--fresh") == 2
+    assert "a file is in the way; name another folder" in capfd.readouterr().err
