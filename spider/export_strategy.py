@@ -50,12 +50,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code is 0, 1 for a run that gives nothing, 2 for a request that makes no sense."""
     options = parser().parse_args(arguments)
     logging.basicConfig(level=logging.ERROR if options.quiet else logging.INFO, format="%(message)s", stream=sys.stderr)
+    from spider.files import refuse_folder
     from spider.strategy.runs import load_run
     from spider.strategy.schema import save_strategy
 
     try:
         if options.min_evidence < 1:
             raise ValueError("--min-evidence must be at least 1")
+        refuse_folder(options.output)  # before minutes of queries
         run = load_run(options.checkpoint)
         traces = traces_of(run, quiet=options.quiet)
     except (ValueError, OSError) as error:

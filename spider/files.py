@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -54,9 +55,30 @@ def make_folder(path: Path) -> None:
         raise OSError(f"can't make the folder {path}: {error.strerror}; name one that you may write to") from error
 
 
+def refuse_folder(path: Path) -> None:
+    """Refuse to write a file where a folder is.
+
+    Raises:
+        IsADirectoryError: a folder is there.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, and a file is to be written: name another, or move it away")
+
+
 def write_whole(path: Path, text: str) -> None:
-    """Write a text in place of what `path` held, whole or not at all, and make its folder where there is none."""
+    """Write a text in place of what `path` held, whole or not at all, and make its folder where there is none.
+
+    Raises:
+        IsADirectoryError: a folder is there.
+        OSError: it can't be written; nothing of it is left.
+    """
+    refuse_folder(path)
     make_folder(path.parent)
     part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except BaseException:  # Ctrl-C too
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise

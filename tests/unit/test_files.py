@@ -14,6 +14,24 @@ def test_a_file_is_written_whole_and_its_folder_made(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["b.txt"]
 
 
+def test_a_folder_in_a_files_place_is_named_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"out is a folder, .* name another"):
+        write_whole(tmp_path / "out", "text")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(part: Path, _: Path) -> None:
+        assert part.exists()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(tmp_path / "a.txt", "text")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("folder", ["file", "file/below"])
 def test_a_file_in_a_folders_place_is_named_with_the_fix(tmp_path: Path, folder: str) -> None:
     (tmp_path / "file").write_text("kept")
