@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import cast
 
 from spider.arguments import interruptible
+from spider.ci_outputs import write_ci_outputs
 from spider.data import data_dir, load_environment
 from spider.output import show
 from spider.ports import free_port
@@ -184,6 +185,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     require_model(preset)
     relaunch_marked("spider.train_sql_agent")
     require_memory(preset, config, args.gpu_memory or card_memory(preset))
+    write_ci_outputs(preset)  # refused, it leaves no folder
     lock = take_folder(output_dir)
     from spider.run_logging import set_up_logging, take_over_loggers
 
@@ -194,7 +196,6 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     if is_complete(config, len(train_tasks)):
         logger.info("all steps of this run are done: nothing to resume (--steps N trains on)")
         return 0
-    write_ci_outputs(preset)
     with quick_imports():
         import agentlightning as agl
 
@@ -280,14 +281,6 @@ def require_model(preset: Preset) -> None:
         raise UsageError(f"no model at {model_path(preset.model)} (no config.json): {models_here()}")
     if preset.model.startswith("meta-llama/") and not os.environ.get("HF_TOKEN"):
         raise UsageError(f"{preset.model} is a gated model: set HF_TOKEN, or give --model FOLDER")
-
-
-def write_ci_outputs(preset: Preset) -> None:
-    """Tell GitHub Actions which run of which project this is."""
-    output = os.environ.get("GITHUB_OUTPUT")
-    if output:
-        with Path(output).open("a", encoding="utf-8") as file:
-            file.write(f"project_name={preset.project}\nrun_name={preset.experiment}\n")
 
 
 if __name__ == "__main__":
