@@ -194,3 +194,18 @@ def test_quiet_says_what_goes_wrong_in_one_line(line: str, arguments: list[str])
     assert ended.returncode in (1, 2)
     assert len((ended.stdout + ended.stderr).strip().splitlines()) == 1
     assert "nowhere" in ended.stdout + ended.stderr or "127.0.0.1:1" in ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize("script", ["lint.sh", "setup.sh", "test.sh"])
+def test_a_script_answers_help_with_how_it_is_called(script: str) -> None:
+    said = subprocess.run(["bash", ROOT / "scripts" / script, "--help"], capture_output=True, text=True, check=True)
+    assert f"bash scripts/{script}" in said.stdout
+
+
+def test_linting_without_an_environment_names_the_command_that_makes_it(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    lint = tmp_path / "scripts" / "lint.sh"
+    lint.write_bytes((ROOT / "scripts" / "lint.sh").read_bytes())
+    ended = subprocess.run(["bash", lint], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == "lint: no .venv with ruff and pyright: make it with `bash scripts/setup.sh test`\n"
