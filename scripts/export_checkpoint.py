@@ -13,6 +13,10 @@ import logging
 import sys
 from pathlib import Path
 
+if __name__ == "__main__":
+    # Run as a file, its own folder is what Python looks in first: the one with the package is what has to be there.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
 from spider.arguments import interruptible
 
 logger = logging.getLogger("export_checkpoint")

@@ -17,6 +17,10 @@ import sys
 from pathlib import Path
 from typing import cast
 
+if __name__ == "__main__":
+    # Run as a file, its own folder is what Python looks in first: the one with the package is what has to be there.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
 from spider.arguments import interruptible
 from spider.ci_outputs import write_ci_outputs
 from spider.data import data_dir, load_environment
