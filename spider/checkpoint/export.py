@@ -25,7 +25,8 @@ from spider.checkpoint.shards import (
     lora_scale,
     split_lora,
 )
-from spider.model_store import ensure_model, sha256
+from spider.files import read_json
+from spider.model_store import ensure_model, sha256, without_weights
 from spider.presets import model_path
 from spider.run_record import read_run_record
 from spider.verl_bridge.run_folder import value_at
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PROOF_FILE = "export.json"
+SHAPE = ("model_type", "hidden_size", "num_hidden_layers", "vocab_size")
+"""What of a model's configuration training doesn't change."""
 
 
 def export(source: Path, folder: Path, dtype: str | None = None, base: Path | None = None) -> bool:
@@ -54,11 +57,14 @@ def export(source: Path, folder: Path, dtype: str | None = None, base: Path | No
         False when the same export was there already.
 
     Raises:
-        CheckpointError: `source` is no complete checkpoint.
+        CheckpointError: `source` is no complete checkpoint, or `base` not the model that it was trained from.
+        NoSpaceError: The disk is too small.
         ProofError: The result isn't the trainer's model, or LoRA changed nothing.
         FileExistsError: `folder` is something else.
     """
     checkpoint = find_checkpoint(source)
+    if base is not None:
+        require_base(base, checkpoint)
     record = read_run_record(checkpoint.run)
     wanted = dtype or str(record.get("rollout_dtype") or "float32")
     base = base or recorded_base(record, checkpoint.run)
@@ -78,9 +84,27 @@ def recorded_base(record: Mapping[str, object], run: Path) -> Path | None:
     config = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
     for name in (record.get("model"), value_at(config, "actor_rollout_ref.model.path")):
         folder = Path(model_path(str(name))) if name else None
-        if folder is not None and (folder / "config.json").is_file():
+        if folder is not None and without_weights(folder) is None:
             return folder
     return None
+
+
+def require_base(base: Path, checkpoint: Checkpoint) -> None:
+    """Refuse a model before training that would fail once everything is loaded.
+
+    Raises:
+        CheckpointError: It isn't there, is incomplete, or of another shape than the checkpoint's.
+    """
+    fix = "give the folder of the model before training (`python scripts/get_model.py NAME` fetches one into model/)"
+    if not base.is_dir():
+        raise CheckpointError(f"--base {base} is no folder: {fix}")
+    if problem := without_weights(base):
+        raise CheckpointError(f"--base {base} is no model: {problem}; {fix}")
+    before, after = (read_json(folder / "config.json", dict[str, object]) for folder in (base, checkpoint.huggingface))
+    for name in SHAPE:
+        if before.get(name) != after.get(name):
+            said = f"its {name} is {before.get(name)}, the checkpoint's {after.get(name)}"
+            raise CheckpointError(f"--base {base} is another model: {said}; {fix}")
 
 
 def _build(folder: Path, checkpoint: Checkpoint, record: dict[str, object], dtype: str, base: Path | None) -> None:
