@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,10 +26,12 @@ from spider.checkpoint.shards import (
     lora_scale,
     split_lora,
 )
+from spider.download import NoSpaceError, require_space
 from spider.files import read_json
 from spider.model_store import ensure_model, sha256, without_weights
 from spider.presets import model_path
 from spider.run_record import read_run_record
+from spider.verl_bridge.failures import classify
 from spider.verl_bridge.run_folder import value_at
 
 if TYPE_CHECKING:
@@ -112,15 +115,45 @@ def _build(folder: Path, checkpoint: Checkpoint, record: dict[str, object], dtyp
 
     transformers_logging.disable_progress_bar()
     accuracies = run_accuracies(checkpoint.run, checkpoint.step)
-    shards = load_shards(checkpoint)
-    write_model(folder, checkpoint, shards, base, dtype)
-    logger.info("comparing it with the trainer's weights")
-    proof = prove(folder, checkpoint, shards, base, dtype)
-    report(proof, bool(split_lora(list(shards[0]))[1]))
-    facts = {"step": checkpoint.step, "dtype": dtype, "ranks": checkpoint.ranks, "proof": proof.as_dict()}
-    facts |= {"accuracies": accuracies, "run": record}
-    (folder / PROOF_FILE).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(model_card(checkpoint, record, accuracies, proof, dtype), encoding="utf-8")
+    with room(folder.parent, exported_bytes(checkpoint, dtype)):
+        shards = load_shards(checkpoint)
+        write_model(folder, checkpoint, shards, base, dtype)
+        logger.info("comparing it with the trainer's weights")
+        proof = prove(folder, checkpoint, shards, base, dtype)
+        report(proof, bool(split_lora(list(shards[0]))[1]))
+        facts = {"step": checkpoint.step, "dtype": dtype, "ranks": checkpoint.ranks, "proof": proof.as_dict()}
+        facts |= {"accuracies": accuracies, "run": record}
+        (folder / PROOF_FILE).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        (folder / "README.md").write_text(model_card(checkpoint, record, accuracies, proof, dtype), encoding="utf-8")
+
+
+@contextmanager
+def room(folder: Path, needed: int) -> Iterator[None]:
+    """Room for what is written within.
+
+    Raises:
+        NoSpaceError: The disk is too small, or was filled meanwhile; libraries tell of that each in their own way.
+    """
+    remedy = "free some, or name a folder on another disk"
+    require_space(folder, needed, remedy)
+    try:
+        yield
+    except Exception as error:
+        failure = classify(error)
+        if failure is None or failure.name != "disk_full":
+            raise
+        raise NoSpaceError(folder, needed, remedy) from error
+
+
+def exported_bytes(checkpoint: Checkpoint, dtype: str) -> int:
+    """What the exported folder takes: the weights, and what lies beside them."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(checkpoint.config)
+    weights = sum(weight.numel() for weight in model.parameters()) * getattr(torch, dtype).itemsize
+    return weights + sum(file.stat().st_size for file in checkpoint.huggingface.rglob("*") if file.is_file())
 
 
 def write_model(folder: Path, checkpoint: Checkpoint, shards: Sequence[Weights], base: Path | None, dtype: str) -> None:

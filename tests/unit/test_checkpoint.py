@@ -1,6 +1,9 @@
 """What an export reads besides weights: names, LoRA's scale, the run's record and its accuracies."""
 
+import errno
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,9 +11,10 @@ from omegaconf import OmegaConf
 
 from scripts import export_checkpoint
 from spider.checkpoint.card import run_accuracies
-from spider.checkpoint.export import recorded_base
+from spider.checkpoint.export import recorded_base, room
 from spider.checkpoint.shards import Checkpoint, CheckpointError, find_checkpoint, lora_scale, split_lora
 from spider.data import ROOT
+from spider.download import NoSpaceError
 from spider.run_record import read_run_record, write_run_record
 
 CONFIG = {
@@ -161,3 +165,30 @@ def test_a_damaged_file_of_a_checkpoint_is_named(tmp_path: Path, text: str) -> N
     (tmp_path / "actor" / "fsdp_config.json").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=r"fsdp_config\.json was damaged or cut off"):
         find_checkpoint(tmp_path)
+
+
+def test_an_export_is_refused_before_it_is_written_where_the_disk_is_too_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spider.download.free_bytes", lambda _: 1_000_000)
+    said = rf"^no disk space: 2\.0 GB are needed in {tmp_path} and 1 MB are free: free some, or .* another disk$"
+    with pytest.raises(NoSpaceError, match=said), room(tmp_path, 2_000_000_000):
+        pytest.fail("it began")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        shutil.Error([("a", "b", "[Errno 28] No space left on device: 'b'"), ("c", "d", "[Errno 28] No space left")]),
+        Exception("Error while serializing: I/O error: No space left on device (os error 28)"),  # safetensors
+        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+    ],
+)
+def test_a_disk_that_fills_meanwhile_is_told_in_the_same_words(tmp_path: Path, error: Exception) -> None:
+    with pytest.raises(NoSpaceError, match=f"^no disk space: 1 kB are needed in {tmp_path} .*"), room(tmp_path, 1000):
+        raise error
+
+
+def test_other_errors_while_writing_stay_what_they_are(tmp_path: Path) -> None:
+    with pytest.raises(shutil.Error), room(tmp_path, 1000):
+        raise shutil.Error([("a", "b", "[Errno 13] Permission denied: 'b'")])
