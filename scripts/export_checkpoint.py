@@ -13,7 +13,12 @@ import logging
 import sys
 from pathlib import Path
 
+if __name__ == "__main__":
+    # Run as a file, its own folder is what Python looks in first: the one with the package is what has to be there.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
 from spider.arguments import interruptible
+from spider.download import NoSpaceError
 
 logger = logging.getLogger("export_checkpoint")
 
@@ -52,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
             logger.info("%s is ready: bash scripts/serve.sh %s", options.out, options.out)
         else:
             logger.info("%s is complete: nothing to do", options.out)
-    except (OSError, ValueError, RuntimeError) as error:
+    except (NoSpaceError, OSError, ValueError, RuntimeError) as error:
         logger.error("error: %s", error)
         return 1
     except KeyboardInterrupt:

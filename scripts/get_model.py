@@ -18,6 +18,10 @@ import sys
 import zipfile
 from pathlib import Path
 
+if __name__ == "__main__":
+    # Run as a file, its own folder is what Python looks in first: the one with the package is what has to be there.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
 from spider.arguments import interruptible
 from spider.data import ROOT, load_environment
 from spider.download import DownloadError

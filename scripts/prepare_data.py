@@ -17,6 +17,10 @@ import sys
 import time
 from pathlib import Path
 
+if __name__ == "__main__":
+    # Run as a file, its own folder is what Python looks in first: the one with the package is what has to be there.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
 from spider.arguments import duration, interruptible
 from spider.data import ROOT, data_dir, load_environment, shown
 from spider.data_preparation.bundle import BUNDLE, Bundle, fetch_bundle

@@ -19,6 +19,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+if __name__ == "__main__":
+    # Run as a file, its own folder is what Python looks in first: the one with the package is what has to be there.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
 from spider.arguments import interruptible, positive
 from spider.run_logging import hide_bars
 

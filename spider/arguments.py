@@ -3,6 +3,7 @@
 import argparse
 import functools
 import math
+import sys
 from collections.abc import Callable
 from typing import ParamSpec
 
@@ -16,7 +17,7 @@ INTERRUPTED = 130
 def interruptible(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
     """A command whose exit code is 130 after Ctrl-C, wherever that finds it: its imports take seconds.
 
-    It is 141 when the reader of its output has gone away.
+    It is 141 when the reader of its output has gone away, and 1 under a Python that lacks a package.
     """
 
     @functools.wraps(main)
@@ -26,6 +27,13 @@ def interruptible(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
                 return main(*args, **kwargs)
         except KeyboardInterrupt:
             return INTERRUPTED
+        except ModuleNotFoundError as error:
+            if (error.name or "spider").startswith("spider"):  # a mistake of this program, not of the set-up
+                raise
+            sys.exit(
+                f"error: {sys.executable} lacks the package {error.name}: set .venv up with `bash scripts/setup.sh`, "
+                "then run this with .venv/bin/python"
+            )
 
     return run
 

@@ -44,18 +44,31 @@ class RefusedError(DownloadError):
         self.status = status
 
 
+class NoSpaceError(DownloadError):
+    """The disk is too small for what is to be written."""
+
+    def __init__(self, folder: Path, needed: int, remedy: str) -> None:
+        """Takes the bytes that are needed in a folder."""
+        super().__init__(
+            f"no disk space: {in_units(needed)} are needed in {folder} and {in_units(free_bytes(folder))} are free: "
+            f"{remedy}"
+        )
+
+
 def require_space(folder: Path, needed: int, remedy: str) -> None:
     """Refuse to start what the disk can't hold; `folder` need not exist yet, `needed` is in bytes.
 
     Raises:
-        DownloadError: too little is free.
+        NoSpaceError: too little is free.
     """
+    if free_bytes(folder) < needed + SPARE_BYTES:
+        raise NoSpaceError(folder, needed, remedy)
+
+
+def free_bytes(folder: Path) -> int:
+    """What is free on the disk of a folder, which need not exist yet."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    free = shutil.disk_usage(existing).free
-    if free < needed + SPARE_BYTES:
-        raise DownloadError(
-            f"no disk space: {in_units(needed)} are needed in {folder} and {in_units(free)} are free: {remedy}"
-        )
+    return shutil.disk_usage(existing).free
 
 
 def in_units(size: float) -> str:

@@ -15,6 +15,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+if __name__ == "__main__":
+    # Run as a file, its own folder is what Python looks in first: the one with the package is what has to be there.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
 from spider.arguments import interruptible, positive, positives, temperature
 
 
@@ -79,6 +83,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    # Run as a file, the package's folder is what Python looks in first: its parent is what has to be there.
-    sys.path[0] = str(Path(__file__).resolve().parent.parent)
     sys.exit(main())

@@ -15,6 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+if __name__ == "__main__":
+    # Run as a file, its own folder is what Python looks in first: the one with the package is what has to be there.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
 from spider.arguments import interruptible
 
 if TYPE_CHECKING:
@@ -50,12 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code is 0, 1 for a run that gives nothing, 2 for a request that makes no sense."""
     options = parser().parse_args(arguments)
     logging.basicConfig(level=logging.ERROR if options.quiet else logging.INFO, format="%(message)s", stream=sys.stderr)
+    from spider.files import refuse_folder
     from spider.strategy.runs import load_run
     from spider.strategy.schema import save_strategy
 
     try:
         if options.min_evidence < 1:
             raise ValueError("--min-evidence must be at least 1")
+        refuse_folder(options.output)  # before minutes of queries
         run = load_run(options.checkpoint)
         traces = traces_of(run, quiet=options.quiet)
     except (ValueError, OSError) as error:
@@ -125,6 +131,4 @@ def described(strategy: Strategy) -> str:
 
 
 if __name__ == "__main__":
-    # Run as a file, the package's folder is what Python looks in first: its parent is what has to be there.
-    sys.path[0] = str(Path(__file__).resolve().parent.parent)
     sys.exit(main())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -41,16 +43,42 @@ def make_folder(path: Path) -> None:
 
     Raises:
         NotADirectoryError: a file is in the way.
+        OSError: it can't be made; the message names the folder and the fix. A full disk keeps its own error.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise NotADirectoryError(f"can't make the folder {path}: a file is in the way; name another folder") from error
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise OSError(f"can't make the folder {path}: {error.strerror}; name one that you may write to") from error
+
+
+def refuse_folder(path: Path) -> None:
+    """Refuse to write a file where a folder is.
+
+    Raises:
+        IsADirectoryError: a folder is there.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, and a file is to be written: name another, or move it away")
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text in place of what `path` held, whole or not at all, and make its folder where there is none."""
+    """Write a text in place of what `path` held, whole or not at all, and make its folder where there is none.
+
+    Raises:
+        IsADirectoryError: a folder is there.
+        OSError: it can't be written; nothing of it is left.
+    """
+    refuse_folder(path)
     make_folder(path.parent)
     part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except BaseException:  # Ctrl-C too
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise

@@ -11,10 +11,12 @@ import fcntl
 import hashlib
 import json
 import logging
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from spider.data import shown
 from spider.files import make_folder
@@ -87,8 +89,8 @@ def loss_by_building(folder: Path, recipe: Recipe) -> str | None:
     return None
 
 
-def incomplete(folder: Path) -> str | None:
-    """Say what a Hugging Face model folder lacks to be loaded: config, weights or tokenizer; None when it has all."""
+def without_weights(folder: Path) -> str | None:
+    """Say what a Hugging Face folder lacks for its model to be loaded: config or weights; None when it has both."""
     try:
         json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -108,6 +110,13 @@ def incomplete(folder: Path) -> str | None:
             break
     else:
         return "no weights (model.safetensors)"
+    return None
+
+
+def incomplete(folder: Path) -> str | None:
+    """Say what a Hugging Face model folder lacks to be used: config, weights or tokenizer; None when it has all."""
+    if problem := without_weights(folder):
+        return problem
     if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")):
         return "no tokenizer (tokenizer.json or tokenizer.model)"
     return None
@@ -182,8 +191,33 @@ def ensure_file(path: Path, expected_sha256: str, fetch: Callable[[Path], None])
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on `path`, so that of two builds at once the second waits and finds the work done."""
+    """Hold an exclusive lock on `path`, so that of two builds at once the second waits and finds the work done.
+
+    The file is gone afterwards, whatever happened within.
+
+    Raises:
+        OSError: its folder can't be made or written to; the message names the fix.
+    """
     make_folder(path.parent)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    while True:
+        try:
+            file = path.open("w")
+        except OSError as error:
+            raise OSError(f"can't write in {path.parent}: {error.strerror}; name another folder") from error
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_at(file, path):
+                continue  # its holder removed it while this one waited: whoever comes now locks another file
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)  # while it is locked, so that it is no one else's
+            return
+
+
+def _is_at(file: TextIO, path: Path) -> bool:
+    """Whether an open file is still the one that has the name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

@@ -123,10 +123,7 @@ def take_folder(folder: Path) -> TextIO:
         RunFolderError: If another run is going on there, or the folder can't be written to.
     """
     run_id = mark_run()
-    try:
-        lock = hold(folder, run_id)
-    except OSError as error:
-        raise RunFolderError(f"can't write to {folder}: {error.strerror}; choose another --output-dir") from error
+    lock = hold(folder, run_id)
     start_reaper(run_id)
     register_stacks(folder / "stacks.txt")
     return lock

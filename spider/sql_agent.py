@@ -15,6 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+if __name__ == "__main__":
+    # Run as a file, its own folder is what Python looks in first: the one with the package is what has to be there.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
 from spider.arguments import interruptible, positive
 
 if TYPE_CHECKING:
@@ -58,6 +62,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    # Run as a file, the package's folder is what Python looks in first: its parent is what has to be there.
-    sys.path[0] = str(Path(__file__).resolve().parent.parent)
     sys.exit(main())

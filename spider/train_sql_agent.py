@@ -17,7 +17,12 @@ import sys
 from pathlib import Path
 from typing import cast
 
+if __name__ == "__main__":
+    # Run as a file, its own folder is what Python looks in first: the one with the package is what has to be there.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
 from spider.arguments import gibibytes, interruptible
+from spider.ci_outputs import write_ci_outputs
 from spider.data import data_dir, load_environment
 from spider.output import show
 from spider.ports import free_port
@@ -171,6 +176,7 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     card_gib = card_memory(preset)  # --gpu-memory makes no card
     require_memory(preset, config, args.gpu_memory or card_gib)
     require_fetchable(preset)
+    write_ci_outputs(preset)  # refused, it leaves no folder
     lock = take_folder(output_dir)
     from spider.run_logging import set_up_logging, take_over_loggers
 
@@ -181,7 +187,6 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     if is_complete(config, len(train_tasks)):
         logger.info("all steps of this run are done: nothing to resume (--steps N trains on)")
         return 0
-    write_ci_outputs(preset)
     with quick_imports():
         import agentlightning as agl
 
@@ -239,14 +244,6 @@ def train(preset: Preset, config: dict[str, object], args: argparse.Namespace, o
     # agentlightning's strategy ends quietly on Ctrl-C.
     logger.warning("interrupted: the same command with --resume --output-dir %s goes on", output_dir)
     return 130
-
-
-def write_ci_outputs(preset: Preset) -> None:
-    """Tell GitHub Actions which run of which project this is."""
-    output = os.environ.get("GITHUB_OUTPUT")
-    if output:
-        with Path(output).open("a", encoding="utf-8") as file:
-            file.write(f"project_name={preset.project}\nrun_name={preset.experiment}\n")
 
 
 if __name__ == "__main__":

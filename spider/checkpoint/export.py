@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,12 @@ from spider.checkpoint.shards import (
     lora_scale,
     split_lora,
 )
-from spider.model_store import ensure_model, sha256
+from spider.download import NoSpaceError, require_space
+from spider.files import read_json
+from spider.model_store import ensure_model, sha256, without_weights
 from spider.presets import model_path
 from spider.run_record import read_run_record
+from spider.verl_bridge.failures import classify
 from spider.verl_bridge.run_folder import value_at
 
 if TYPE_CHECKING:
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PROOF_FILE = "export.json"
+SHAPE = ("model_type", "hidden_size", "num_hidden_layers", "vocab_size")
+"""What of a model's configuration training doesn't change."""
 
 
 def export(source: Path, folder: Path, dtype: str | None = None, base: Path | None = None) -> bool:
@@ -54,11 +60,14 @@ def export(source: Path, folder: Path, dtype: str | None = None, base: Path | No
         False when the same export was there already.
 
     Raises:
-        CheckpointError: `source` is no complete checkpoint.
+        CheckpointError: `source` is no complete checkpoint, or `base` not the model that it was trained from.
+        NoSpaceError: The disk is too small.
         ProofError: The result isn't the trainer's model, or LoRA changed nothing.
         FileExistsError: `folder` is something else.
     """
     checkpoint = find_checkpoint(source)
+    if base is not None:
+        require_base(base, checkpoint)
     record = read_run_record(checkpoint.run)
     wanted = dtype or str(record.get("rollout_dtype") or "float32")
     base = base or recorded_base(record, checkpoint.run)
@@ -78,9 +87,27 @@ def recorded_base(record: Mapping[str, object], run: Path) -> Path | None:
     config = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
     for name in (record.get("model"), value_at(config, "actor_rollout_ref.model.path")):
         folder = Path(model_path(str(name))) if name else None
-        if folder is not None and (folder / "config.json").is_file():
+        if folder is not None and without_weights(folder) is None:
             return folder
     return None
+
+
+def require_base(base: Path, checkpoint: Checkpoint) -> None:
+    """Refuse a model before training that would fail once everything is loaded.
+
+    Raises:
+        CheckpointError: It isn't there, is incomplete, or of another shape than the checkpoint's.
+    """
+    fix = "give the folder of the model before training (`python scripts/get_model.py NAME` fetches one into model/)"
+    if not base.is_dir():
+        raise CheckpointError(f"--base {base} is no folder: {fix}")
+    if problem := without_weights(base):
+        raise CheckpointError(f"--base {base} is no model: {problem}; {fix}")
+    before, after = (read_json(folder / "config.json", dict[str, object]) for folder in (base, checkpoint.huggingface))
+    for name in SHAPE:
+        if before.get(name) != after.get(name):
+            said = f"its {name} is {before.get(name)}, the checkpoint's {after.get(name)}"
+            raise CheckpointError(f"--base {base} is another model: {said}; {fix}")
 
 
 def _build(folder: Path, checkpoint: Checkpoint, record: dict[str, object], dtype: str, base: Path | None) -> None:
@@ -88,15 +115,45 @@ def _build(folder: Path, checkpoint: Checkpoint, record: dict[str, object], dtyp
 
     transformers_logging.disable_progress_bar()
     accuracies = run_accuracies(checkpoint.run, checkpoint.step)
-    shards = load_shards(checkpoint)
-    write_model(folder, checkpoint, shards, base, dtype)
-    logger.info("comparing it with the trainer's weights")
-    proof = prove(folder, checkpoint, shards, base, dtype)
-    report(proof, bool(split_lora(list(shards[0]))[1]))
-    facts = {"step": checkpoint.step, "dtype": dtype, "ranks": checkpoint.ranks, "proof": proof.as_dict()}
-    facts |= {"accuracies": accuracies, "run": record}
-    (folder / PROOF_FILE).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(model_card(checkpoint, record, accuracies, proof, dtype), encoding="utf-8")
+    with room(folder.parent, exported_bytes(checkpoint, dtype)):
+        shards = load_shards(checkpoint)
+        write_model(folder, checkpoint, shards, base, dtype)
+        logger.info("comparing it with the trainer's weights")
+        proof = prove(folder, checkpoint, shards, base, dtype)
+        report(proof, bool(split_lora(list(shards[0]))[1]))
+        facts = {"step": checkpoint.step, "dtype": dtype, "ranks": checkpoint.ranks, "proof": proof.as_dict()}
+        facts |= {"accuracies": accuracies, "run": record}
+        (folder / PROOF_FILE).write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        (folder / "README.md").write_text(model_card(checkpoint, record, accuracies, proof, dtype), encoding="utf-8")
+
+
+@contextmanager
+def room(folder: Path, needed: int) -> Iterator[None]:
+    """Room for what is written within.
+
+    Raises:
+        NoSpaceError: The disk is too small, or was filled meanwhile; libraries tell of that each in their own way.
+    """
+    remedy = "free some, or name a folder on another disk"
+    require_space(folder, needed, remedy)
+    try:
+        yield
+    except Exception as error:
+        failure = classify(error)
+        if failure is None or failure.name != "disk_full":
+            raise
+        raise NoSpaceError(folder, needed, remedy) from error
+
+
+def exported_bytes(checkpoint: Checkpoint, dtype: str) -> int:
+    """What the exported folder takes: the weights, and what lies beside them."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(checkpoint.config)
+    weights = sum(weight.numel() for weight in model.parameters()) * getattr(torch, dtype).itemsize
+    return weights + sum(file.stat().st_size for file in checkpoint.huggingface.rglob("*") if file.is_file())
 
 
 def write_model(folder: Path, checkpoint: Checkpoint, shards: Sequence[Weights], base: Path | None, dtype: str) -> None:

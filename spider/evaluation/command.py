@@ -162,8 +162,8 @@ def _file_of(split: str) -> Path:
 
 def _answers(model: Model, plan: Plan, path: Path, options: argparse.Namespace) -> dict[str, list[Answer]]:
     """Every answer of a model in the plan's settings, by setting; only what is missing is asked."""
-    if options.fresh:
-        path.unlink(missing_ok=True)
+    if options.fresh and path.is_file():
+        path.unlink()
     file = AnswerFile(path, replace(plan.identity, model=model.fingerprint))
     settings = plan.settings(model)
     try:

@@ -4,6 +4,8 @@ Ray and vLLM start processes of their own sessions, which outlive a killed paren
 so a variable with the run's id marks them, and only them.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import os
@@ -12,8 +14,10 @@ import subprocess
 import sys
 import time
 import uuid
+from typing import TYPE_CHECKING
 
-import psutil
+if TYPE_CHECKING:
+    import psutil
 
 MODULE = "spider.verl_bridge.processes"
 RUN_ID = "SPIDER_RUN_ID"
@@ -43,6 +47,8 @@ def relaunch_marked(module: str) -> None:
 
 def run_processes(run_id: str) -> list[psutil.Process]:
     """List the run's processes other than this one and its reaper."""
+    import psutil
+
     found: list[psutil.Process] = []
     for process in psutil.process_iter():
         try:
@@ -56,6 +62,8 @@ def run_processes(run_id: str) -> list[psutil.Process]:
 
 def end_run(run_id: str, grace_seconds: float = GRACE_SECONDS) -> int:
     """Terminate the run's processes, then kill what is left after the grace period; return how many there were."""
+    import psutil
+
     processes = run_processes(run_id)
     for process in processes:
         _signal(process, kill=False)
@@ -80,6 +88,8 @@ def start_reaper(run_id: str) -> None:
 
 
 def _signal(process: psutil.Process, kill: bool) -> None:
+    import psutil
+
     with contextlib.suppress(psutil.NoSuchProcess):
         if kill:
             process.kill()

@@ -44,13 +44,16 @@ def hold(folder: Path, run_id: str) -> TextIO:
         The open lock file, to be kept open.
 
     Raises:
-        RunFolderError: If another process holds the folder, or a file is in its place.
+        RunFolderError: If another process holds the folder, or it can't be made or written to.
     """
     try:
         make_folder(folder)
-    except NotADirectoryError as error:
+    except OSError as error:
         raise RunFolderError(str(error)) from error
-    file = (folder / "run.lock").open("a+", encoding="utf-8")
+    try:
+        file = (folder / "run.lock").open("a+", encoding="utf-8")
+    except OSError as error:
+        raise RunFolderError(f"can't write in {folder}: {error.strerror}; choose another --output-dir") from error
     try:
         # A POSIX lock is its process's alone: forked runners don't have it, so it goes when the driver does.
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -17,8 +17,6 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
-
 from spider.verl_bridge.processes import end_run, run_processes
 
 if TYPE_CHECKING:
@@ -184,6 +182,8 @@ async def runner_lines(store: "LightningStore") -> list[str]:
 
 def process_lines(run_id: str) -> list[str]:
     """Tell the state of each of the run's processes and the processor time it has used; sleeping ones come last."""
+    import psutil
+
     lines: list[tuple[bool, str]] = []
     for process in run_processes(run_id):
         with contextlib.suppress(psutil.Error):
@@ -214,6 +214,8 @@ def signal_runners(run_id: str) -> None:
 
     Only processes with this one's program have the handler; SIGUSR1 would kill any other.
     """
+    import psutil
+
     me = psutil.Process()
     if me.pid not in _registered:
         return

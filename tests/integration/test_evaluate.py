@@ -264,3 +264,11 @@ def test_a_model_that_the_endpoint_does_not_list_is_a_usage_error(
 ) -> None:
     assert main(["--endpoint", chat_server.url, "--model", "bogus", "--output", str(tmp_path)]) == 2
     assert capfd.readouterr().err == f"error: {chat_server.url} has no model bogus; it has scripted\n"
+
+
+def test_fresh_with_a_file_in_the_folders_place_is_told_with_the_fix(
+    chat_server: ChatServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert evaluate(chat_server, tmp_path / "file" / "out", "--fresh") == 2
+    assert "a file is in the way; name another folder" in capfd.readouterr().err

@@ -145,3 +145,12 @@ def test_a_second_call_does_nothing(runs: Path, tmp_path: Path) -> None:
 def test_a_folder_without_a_checkpoint_is_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert export_checkpoint.main([str(tmp_path), str(tmp_path / "model")]) == 1
     assert "no checkpoint at" in caplog.text
+
+
+def test_a_disk_that_is_too_small_is_one_line_and_nothing_is_left(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("spider.download.free_bytes", lambda _: 10_000)
+    assert export_checkpoint.main([str(runs / "full"), str(tmp_path / "model")]) == 1
+    assert "no disk space: 73 kB are needed" in caplog.messages[-1]
+    assert not list(tmp_path.iterdir())

@@ -1,15 +1,20 @@
 """What an export reads besides weights: names, LoRA's scale, the run's record and its accuracies."""
 
+import errno
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
 
+from scripts import export_checkpoint
 from spider.checkpoint.card import run_accuracies
-from spider.checkpoint.export import recorded_base
+from spider.checkpoint.export import recorded_base, room
 from spider.checkpoint.shards import Checkpoint, CheckpointError, find_checkpoint, lora_scale, split_lora
 from spider.data import ROOT
+from spider.download import NoSpaceError
 from spider.run_record import read_run_record, write_run_record
 
 CONFIG = {
@@ -110,12 +115,44 @@ def test_configuration_leaves_out_the_attention_that_training_used(tmp_path: Pat
 
 
 def test_the_model_before_training_is_found_by_the_configuration_where_the_record_lacks_it(tmp_path: Path) -> None:
-    (tmp_path / "base").mkdir()
-    (tmp_path / "base" / "config.json").write_text("{}", encoding="utf-8")
+    write_base(tmp_path / "base", "{}")
     config = {"actor_rollout_ref": {"model": {"path": str(tmp_path / "base")}}}
     (tmp_path / "verl_config.json").write_text(json.dumps(config), encoding="utf-8")
     assert recorded_base({}, tmp_path) == tmp_path / "base"
     assert recorded_base({"model": "gone/elsewhere"}, tmp_path) == tmp_path / "base"
+
+
+def write_base(folder: Path, config: str) -> None:
+    """A model as far as it is looked at before it is loaded."""
+    folder.mkdir()
+    (folder / "config.json").write_text(config, encoding="utf-8")
+    (folder / "model.safetensors").touch()
+
+
+@pytest.mark.parametrize(
+    ("config", "weights", "said"),
+    [
+        (None, False, "is no folder"),
+        ('{"hidden_size": 64}', False, "is no model: no weights"),
+        ('{"hidden_size": 32}', True, "is another model: its hidden_size is 32, the checkpoint's 64"),
+    ],
+)
+def test_a_base_that_can_not_be_the_model_before_training_is_refused_before_any_work(
+    config: str | None, weights: bool, said: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    actor = tmp_path / "run" / "checkpoints" / "global_step_1" / "actor"
+    (actor / "huggingface").mkdir(parents=True)
+    (actor / "huggingface" / "config.json").write_text('{"hidden_size": 64}', encoding="utf-8")
+    (actor / "fsdp_config.json").write_text('{"world_size": 1}', encoding="utf-8")
+    (actor / "model_world_size_1_rank_0.pt").touch()
+    base, out = tmp_path / "base", tmp_path / "out" / "model"
+    if config:
+        write_base(base, config)
+        if not weights:
+            (base / "model.safetensors").unlink()
+    assert export_checkpoint.main([str(actor), str(out), "--base", str(base)]) == 1
+    assert caplog.messages[-1].startswith(f"error: --base {base} {said}")
+    assert not out.parent.exists()
 
 
 def test_a_model_before_training_that_is_gone_is_none(tmp_path: Path) -> None:
@@ -128,3 +165,30 @@ def test_a_damaged_file_of_a_checkpoint_is_named(tmp_path: Path, text: str) -> N
     (tmp_path / "actor" / "fsdp_config.json").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=r"fsdp_config\.json was damaged or cut off"):
         find_checkpoint(tmp_path)
+
+
+def test_an_export_is_refused_before_it_is_written_where_the_disk_is_too_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spider.download.free_bytes", lambda _: 1_000_000)
+    said = rf"^no disk space: 2\.0 GB are needed in {tmp_path} and 1 MB are free: free some, or .* another disk$"
+    with pytest.raises(NoSpaceError, match=said), room(tmp_path, 2_000_000_000):
+        pytest.fail("it began")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        shutil.Error([("a", "b", "[Errno 28] No space left on device: 'b'"), ("c", "d", "[Errno 28] No space left")]),
+        Exception("Error while serializing: I/O error: No space left on device (os error 28)"),  # safetensors
+        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+    ],
+)
+def test_a_disk_that_fills_meanwhile_is_told_in_the_same_words(tmp_path: Path, error: Exception) -> None:
+    with pytest.raises(NoSpaceError, match=f"^no disk space: 1 kB are needed in {tmp_path} .*"), room(tmp_path, 1000):
+        raise error
+
+
+def test_other_errors_while_writing_stay_what_they_are(tmp_path: Path) -> None:
+    with pytest.raises(shutil.Error), room(tmp_path, 1000):
+        raise shutil.Error([("a", "b", "[Errno 13] Permission denied: 'b'")])

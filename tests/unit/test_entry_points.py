@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import runpy
 import shlex
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import IO
 
 import pytest
 
+from spider.arguments import interruptible
 from spider.data import ROOT
 
 COMMANDS = (
@@ -34,6 +36,26 @@ COMMANDS = (
 )
 INTERNAL = {"spider.sandbox_worker", "spider.verl_bridge.processes"}
 """Programs that are started by others, never by a user."""
+
+WRONG = [
+    ("spider.evaluate", ["--endpoint", "http://127.0.0.1:1/v1"]),
+    ("spider.export_strategy", ["--checkpoint", "nowhere"]),
+    ("spider.inference", ["--db", "nowhere.sqlite", "How many?"]),
+    ("spider.model_server", ["nowhere"]),
+    ("spider.report", ["nowhere"]),
+    ("spider.sql_agent", ["--limit", "1"]),
+    ("spider.train_sql_agent", ["tiny", "--model", "nowhere"]),
+    ("spider.train_sql_agent apo", ["--train-files", "nowhere.parquet"]),
+    ("scripts.check_gold", ["nowhere.parquet"]),
+    ("scripts.export_checkpoint", ["nowhere", "out"]),
+    ("scripts.get_model", ["nowhere"]),
+    ("scripts.prepare_data", ["nowhere"]),
+    ("scripts.warm_start rows", ["--train-files", "nowhere.parquet"]),
+    ("scripts.warm_start train", ["--rows", "nowhere.parquet"]),
+    ("scripts.warm_start evaluate", ["--label", "before", "--model", "nowhere"]),
+    ("scripts.warm_start card", ["--adapter", "nowhere"]),
+]
+"""Requests that can't be met: what is named isn't there."""
 
 SAMPLE = ROOT / "data" / "sample"
 
@@ -168,29 +190,53 @@ def test_quiet_says_nothing_when_all_is_well(line: str, arguments: list[str | Pa
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize(
-    ("line", "arguments"),
-    [
-        ("spider.evaluate", ["--endpoint", "http://127.0.0.1:1/v1"]),
-        ("spider.export_strategy", ["--checkpoint", "nowhere"]),
-        ("spider.inference", ["--db", "nowhere.sqlite", "How many?"]),
-        ("spider.model_server", ["nowhere"]),
-        ("spider.report", ["nowhere"]),
-        ("spider.sql_agent", ["--limit", "1"]),
-        ("spider.train_sql_agent", ["tiny", "--model", "nowhere"]),
-        ("spider.train_sql_agent apo", ["--train-files", "nowhere.parquet"]),
-        ("scripts.check_gold", ["nowhere.parquet"]),
-        ("scripts.export_checkpoint", ["nowhere", "out"]),
-        ("scripts.get_model", ["nowhere"]),
-        ("scripts.prepare_data", ["nowhere"]),
-        ("scripts.warm_start rows", ["--train-files", "nowhere.parquet"]),
-        ("scripts.warm_start train", ["--rows", "nowhere.parquet"]),
-        ("scripts.warm_start evaluate", ["--label", "before", "--model", "nowhere"]),
-        ("scripts.warm_start card", ["--adapter", "nowhere"]),
-    ],
-)
+@pytest.mark.parametrize(("line", "arguments"), WRONG)
 def test_quiet_says_what_goes_wrong_in_one_line(line: str, arguments: list[str]) -> None:
     ended = command(line, *arguments, "--quiet")
     assert ended.returncode in (1, 2)
     assert len((ended.stdout + ended.stderr).strip().splitlines()) == 1
     assert "nowhere" in ended.stdout + ended.stderr or "127.0.0.1:1" in ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize(("line", "arguments"), WRONG)
+def test_a_python_without_packages_is_told_how_to_get_them_in_one_line(line: str, arguments: list[str]) -> None:
+    module, *words = line.split()
+    file = ROOT / f"{module.replace('.', '/')}.py"
+    # -S leaves out what is installed, -E the environment's folders.
+    ended = subprocess.run(
+        [sys.executable, "-ES", file, *words, *arguments, "--quiet"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode in (1, 2)
+    (said,) = (ended.stdout + ended.stderr).splitlines()
+    assert "bash scripts/setup.sh" in said or "nowhere" in said
+
+
+def test_a_module_of_this_program_that_is_missing_is_no_missing_package() -> None:
+    @interruptible
+    def main() -> int:
+        importlib.import_module("spider.nowhere")
+        return 0
+
+    with pytest.raises(ModuleNotFoundError, match=r"spider\.nowhere"):
+        main()
+
+
+def test_a_python_that_is_too_old_is_told_so_before_anything_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "hexversion", 0x030A0DF0)
+    with pytest.raises(SystemExit, match=r"is older than 3\.11: set \.venv up with `bash scripts/setup.sh`"):
+        runpy.run_path(str(ROOT / "spider" / "__init__.py"))
+
+
+@pytest.mark.parametrize("script", ["lint.sh", "setup.sh", "test.sh"])
+def test_a_script_answers_help_with_how_it_is_called(script: str) -> None:
+    said = subprocess.run(["bash", ROOT / "scripts" / script, "--help"], capture_output=True, text=True, check=True)
+    assert f"bash scripts/{script}" in said.stdout
+
+
+def test_linting_without_an_environment_names_the_command_that_makes_it(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    lint = tmp_path / "scripts" / "lint.sh"
+    lint.write_bytes((ROOT / "scripts" / "lint.sh").read_bytes())
+    ended = subprocess.run(["bash", lint], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == "lint: no .venv with ruff and pyright: make it with `bash scripts/setup.sh test`\n"

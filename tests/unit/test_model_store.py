@@ -3,12 +3,13 @@ import json
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from spider.model_store import MARKER, ensure_file, ensure_model, hash_folder, problem_with
+from spider.model_store import MARKER, ensure_file, ensure_model, hash_folder, locked, problem_with
 
 RECIPE = {"source": "somewhere==1", "adapter": None}
 CONTENT = b"weights" * 1000
@@ -117,7 +118,7 @@ def test_a_failed_build_leaves_the_folder_empty_handed(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError, match="power cut"):
         ensure_model(tmp_path / "tiny", RECIPE, fail_halfway)
-    assert [path.name for path in tmp_path.iterdir()] == [".tiny.lock"]
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_failed_rebuild_keeps_what_was_there(model: Path) -> None:
@@ -188,3 +189,28 @@ def test_a_download_with_the_wrong_hash_is_an_error_and_leaves_nothing(tmp_path:
     with pytest.raises(ValueError, match="instead of"):
         ensure_file(tmp_path / "model.gguf", CONTENT_SHA256, write_bytes(b"something else"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_is_held_by_one_at_a_time_though_each_removes_it(tmp_path: Path) -> None:
+    inside, together = list[int](), list[int]()
+
+    def hold(number: int) -> None:
+        for _ in range(50):
+            with locked(tmp_path / "a.lock"):
+                inside.append(number)
+                time.sleep(0.0001)
+                together.append(len(inside))
+                inside.remove(number)
+
+    threads = [threading.Thread(target=hold, args=[number]) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert together == [1] * 400
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_can_not_hold_the_lock_is_named_with_the_fix() -> None:
+    with pytest.raises(OSError, match=r"^can't write in /proc: .*; name another folder$"), locked(Path("/proc/a.lock")):
+        pass

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from spider.agent_graph import SQLAgent
+from spider.ci_outputs import write_ci_outputs
 from spider.data import ROOT
 from spider.preflight import require_model
 from spider.preset_changes import MODEL_NODES, UsageError, select_preset
 from spider.presets import PRESETS, Preset, timestamped
-from spider.train_sql_agent import main, parse_args, write_ci_outputs
+from spider.train_sql_agent import main, parse_args
 from spider.verl_bridge.verl_config import ENGINE_SECTION, UnknownKeyError, engine_arguments, resolve_config
 from spider.verl_overrides import to_verl
 
@@ -98,6 +99,26 @@ def test_project_and_run_are_appended_for_github(tmp_path: Path, monkeypatch: py
     assert output.read_text(encoding="utf-8") == (
         f"before=1\nproject_name=AgentLightningCI\nrun_name={preset.experiment}\n"
     )
+
+
+@pytest.mark.parametrize("output", [".", "missing/output"])
+def test_a_github_output_that_can_not_be_written_is_named(
+    output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / output))
+    with pytest.raises(UsageError, match=r"^GITHUB_OUTPUT is .*: set it to a file .* or unset it$"):
+        write_ci_outputs(selected("fast"))
+
+
+def test_a_bad_github_output_is_refused_before_there_is_a_run_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path))
+    monkeypatch.setattr("spider.train_sql_agent.require_model", lambda _: None)
+    monkeypatch.setattr("spider.verl_bridge.processes.relaunch_marked", lambda _: None)
+    assert main(["tiny", "--output-dir", str(tmp_path / "run")]) == 2
+    assert "GITHUB_OUTPUT" in caplog.text
+    assert not (tmp_path / "run").exists()
 
 
 def test_lora_trains_adapters_at_ten_times_the_rate() -> None:

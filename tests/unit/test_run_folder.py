@@ -146,6 +146,12 @@ def test_a_file_in_the_folders_place_is_named(tmp_path: Path) -> None:
         hold(tmp_path / "run", "one")
 
 
+@pytest.mark.parametrize(("folder", "said"), [("/proc/x", "name one that you may"), ("/proc", "another --output-dir")])
+def test_a_folder_that_can_not_be_made_or_written_to_is_named(folder: str, said: str) -> None:
+    with pytest.raises(RunFolderError, match=rf"{folder}: .*{said}"):
+        hold(Path(folder), "a-mark")
+
+
 def test_second_run_in_a_folder_is_refused_while_the_first_lives(tmp_path: Path) -> None:
     first = start_holder(tmp_path, uuid.uuid4().hex)
     try:

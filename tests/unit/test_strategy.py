@@ -255,6 +255,15 @@ def test_an_export_of_no_run_is_refused(tmp_path: Path, caplog: pytest.LogCaptur
     assert not (tmp_path / "s.json").exists()
 
 
+def test_a_folder_as_the_output_is_refused_before_any_query(
+    training_run: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export_strategy, "traces_of", lambda *_, **__: pytest.fail("a query was run"))
+    assert export_strategy.main(["--checkpoint", str(training_run), "--output", str(training_run)]) == 2
+    assert f"{training_run} is a folder" in caplog.text
+    assert not training_run.with_name(f"{training_run.name}.part").exists()
+
+
 def test_a_run_whose_rollouts_all_failed_gives_no_strategy(training_run: Path) -> None:
     failed = record("SELECT 2") | {"reward": None, "step": 1, "mode": "train", "db_id": "pets"}
     write_lines(training_run / "rollouts.jsonl", failed)
