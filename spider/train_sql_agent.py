@@ -11,7 +11,6 @@ GPU), npu (Ascend). They are in
 import argparse
 import json
 import logging
-import os
 import re
 import sys
 from pathlib import Path
