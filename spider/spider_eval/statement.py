@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from spider.sandbox_worker import OTHER_STATEMENTS, READS, TOKEN, first_word, split_statement
 
@@ -21,16 +20,15 @@ AFTER_SELECT_LIST = ("FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIM
 OPERATORS = ("AND", "OR", "NOT", "IS", "IN", "LIKE", "GLOB", "MATCH", "REGEXP", "BETWEEN", "ESCAPE", "COLLATE")
 BEFORE_OPERAND = (*OPERATORS, "OVER", "FROM", "CASE", "WHEN", "THEN", "ELSE")
 AFTER_OPERAND = ("END", "ISNULL", "NOTNULL")
-ORDER_SUFFIX = ("ASC", "DESC", "NULLS", "FIRST", "LAST")
 SPLIT_OPERATOR = re.compile(r"([<>!]) =")
 CURRENT_YEAR = re.compile(r"YEAR\s*\(\s*CURDATE\s*\(\s*\)\s*\)\s*", re.IGNORECASE)
 TO_MEND = re.compile(rf"{SPLIT_OPERATOR.pattern}|CURDATE", re.IGNORECASE)
-UNPREDICTABLE = re.compile(r"\brandom(?:blob)?\s*\(", re.IGNORECASE)
 PASSING = re.compile(
-    rf"{UNPREDICTABLE.pattern}|'now'|\bcurrent_(?:date|time|timestamp)\b"
+    r"\brandom(?:blob)?[\"`\]]?(?:\s|/\*.*?\*/|--[^\n]*\n)*\(|'now'|\bcurrent_(?:date|time|timestamp)\b"
     r"|\b(?:date|time|datetime|julianday|unixepoch|strftime)\s*\(\s*(?:'[^']*'\s*)?\)",
-    re.IGNORECASE,
+    re.IGNORECASE | re.DOTALL,
 )
+"""What gives another result each time, or with time."""
 CLOSING_QUOTE = {'"': '"', "`": "`", "[": "]"}
 
 
@@ -79,7 +77,6 @@ def tokenize(sql: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-@lru_cache(maxsize=4096)
 def outline(sql: str) -> Outline:
     """The outline of one statement."""
     tokens = tokenize(sql)
@@ -156,7 +153,9 @@ def item_alias(item: tuple[Token, ...]) -> tuple[str, tuple[Token, ...]] | None:
 
 def order_expression(term: tuple[Token, ...]) -> tuple[Token, ...]:
     """An ORDER BY term without direction, treatment of NULLs, collation and parentheses around it."""
-    while term and term[-1].kind == "word" and term[-1].word in ORDER_SUFFIX:
+    if len(term) > 2 and term[-2].word == "NULLS" and term[-1].word in ("FIRST", "LAST"):
+        term = term[:-2]
+    if len(term) > 1 and term[-1].word in ("ASC", "DESC") and term[-2].text != ".":  # these can be names, too
         term = term[:-1]
     term = without_parentheses(term)
     while len(term) > 2 and term[-2].word == "COLLATE":
@@ -203,15 +202,16 @@ def mend(sql: str) -> str:
     """Spider's own repairs: a blank inside ``>=``, ``<=`` and ``!=``, and the current year, which stands for 2020."""
     if not TO_MEND.search(sql):
         return sql
-    runs: list[str] = [""]
+    runs: list[list[str]] = [[]]
     for match in TOKEN.finditer(sql):  # even runs are code, odd ones are quoted text or comments
         is_code = match.lastgroup not in ("string", "name", "blob") and not match.group().startswith(("--", "/*"))
         if is_code == (len(runs) % 2 == 1):
-            runs[-1] += match.group()
+            runs[-1].append(match.group())
         else:
-            runs.append(match.group())
-    runs[::2] = [CURRENT_YEAR.sub("2020", SPLIT_OPERATOR.sub(r"\1=", run)) for run in runs[::2]]
-    return "".join(runs)
+            runs.append([match.group()])
+    texts = ["".join(run) for run in runs]
+    texts[::2] = [CURRENT_YEAR.sub("2020", SPLIT_OPERATOR.sub(r"\1=", text)) for text in texts[::2]]
+    return "".join(texts)
 
 
 def reading_statement(text: str) -> str | None:

@@ -93,6 +93,12 @@ def test_values_are_equal_as_in_sqlite(gold: SQLValue, predicted: SQLValue, same
     assert same_result([(gold,)], [(predicted,)]) == same
 
 
+def test_a_whole_number_stays_equal_to_a_float_that_has_a_noisy_neighbour() -> None:
+    assert same_result([(1, 1 - 1e-16)], [(1.0, 1.0)])
+    assert same_result([(1, 1 - 1e-15), (2, 3.0)], [(1.0, 1.0), (2, 3.0)])
+    assert not same_result([(1, 3.0)], [(1 - 1e-15, 3.0)])
+
+
 def test_a_chain_of_neighbours_does_not_make_its_ends_equal() -> None:
     seconds: list[Row] = [(1.6e9 + second,) for second in range(10)]
     assert not same_result(seconds, [(1.6e9 + second + 5,) for second in range(10)])

@@ -152,8 +152,9 @@ def test_what_gives_no_rows_is_wrong_even_for_an_empty_gold(zoo: Path, predicted
 
 def test_an_unpredictable_prediction_must_be_right_each_time(zoo: Path) -> None:
     assert eval_exec_match(zoo, "SELECT name FROM animal ORDER BY random()", "SELECT name FROM animal") == 1
-    one = "SELECT kind FROM animal ORDER BY random() LIMIT 1"
-    assert [eval_exec_match(zoo, one, "SELECT 'cat'") for _ in range(20)] == [0] * 20
+    for call in ("random()", '"random"()', "[random]()", "random/**/ ()"):
+        one = f"SELECT kind FROM animal ORDER BY {call} LIMIT 1"
+        assert [eval_exec_match(zoo, one, "SELECT 'cat'") for _ in range(20)] == [0] * 20
 
 
 def test_a_runaway_prediction_scores_0_in_time(zoo: Path) -> None:

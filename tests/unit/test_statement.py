@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -134,6 +136,12 @@ def test_a_prediction_is_one_query(text: str, statement: str | None) -> None:
 )
 def test_spiders_own_repairs_leave_quoted_text_alone(sql: str, mended: str) -> None:
     assert mend(sql) == mended
+
+
+def test_repairs_of_a_long_text_take_a_second_at_most() -> None:
+    start = time.monotonic()
+    mend("SELECT 1 " + "> =" * 100_000)
+    assert time.monotonic() - start < 1
 
 
 def test_the_reference_removes_every_distinct_that_is_a_keyword() -> None:
