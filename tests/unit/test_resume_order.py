@@ -18,7 +18,9 @@ STEPS_PER_EPOCH = QUESTIONS // BATCH_SIZE
 
 def loader(path: Path) -> StatefulDataLoader:
     """The training questions' loader, as verl's trainer makes it."""
-    config = resolve_config({"data": {"seed": 42, "train_batch_size": BATCH_SIZE}}).data
+    actor = {"actor": {"ppo_mini_batch_size": BATCH_SIZE}}
+    data = {"seed": 42, "train_batch_size": BATCH_SIZE}
+    config = resolve_config({"actor_rollout_ref": actor, "data": data}).data
     dataset = TaskDataset(str(path))
     sampler = create_rl_sampler(config, dataset)
     return StatefulDataLoader(
