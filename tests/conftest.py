@@ -32,13 +32,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def root_logger() -> Iterator[None]:
-    """A command that a test calls sets up logging: the next test must not hear through it."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+def loggers() -> Iterator[None]:
+    """A command that a test calls sets up logging: the next test must not hear through it, nor be quiet by it."""
+    root, ours = logging.getLogger(), logging.getLogger("spider")
+    handlers, levels = root.handlers[:], (root.level, ours.level)
     yield
     root.handlers[:] = handlers
-    root.setLevel(level)
+    root.setLevel(levels[0])
+    ours.setLevel(levels[1])
 
 
 @pytest.fixture
